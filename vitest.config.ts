@@ -1,0 +1,26 @@
+// The test projects: one per folder of test/, so that each suite can be run and budgeted by itself.
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const recipeApi = fileURLToPath(new URL("./agent-daemon/src/recipes/api.ts", import.meta.url));
+
+function project(name: string, timeoutSeconds: number) {
+  return {
+    resolve: { alias: { "rollscope/recipe": recipeApi } },
+    test: {
+      name,
+      include: [`test/${name}/**/*.test.ts`],
+      environment: "node",
+      testTimeout: timeoutSeconds * 1000,
+      hookTimeout: timeoutSeconds * 1000,
+      pool: "forks" as const,
+    },
+  };
+}
+
+export default defineConfig({
+  test: {
+    maxWorkers: 2,
+    projects: [project("unit", 30), project("oracles", 60), project("integration", 180), project("full", 3600)],
+  },
+});
