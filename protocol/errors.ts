@@ -24,6 +24,28 @@ export const errorCodes = {
   // sampling
   // training
   // recipes, data, models
+  RECIPE_NOT_FOUND: { retryable: false },
+  RECIPE_INVALID: { retryable: false },
+  RECIPE_CODE_INVALID: { retryable: false },
+  RECIPE_CODE_FAILED: { retryable: false },
+  RECIPE_DEFINITION_INVALID: { retryable: false },
+  CONFIG_SYNTAX: { retryable: false },
+  CONFIG_KEY_UNKNOWN: { retryable: false },
+  CONFIG_KEY_MISSING: { retryable: false },
+  CONFIG_KEY_UNREAD: { retryable: false },
+  CONFIG_VALUE_INVALID: { retryable: false },
+  CONFIG_CONFLICT: { retryable: false },
+  CONFIG_PROFILE_UNKNOWN: { retryable: false },
+  CONFIG_OVERRIDE_INVALID: { retryable: false },
+  DATA_FILE_NOT_FOUND: { retryable: false },
+  DATA_ROW_INVALID: { retryable: false },
+  DATA_EMPTY: { retryable: false },
+  MODEL_SOURCE_UNKNOWN: { retryable: false },
+  MODEL_NOT_FOUND: { retryable: false },
+  MODEL_NETWORK_UNAVAILABLE: { retryable: true },
+  MODEL_DOWNLOAD_FAILED: { retryable: true },
+  MODEL_HASH_MISMATCH: { retryable: true },
+  MODEL_CACHE_FAILED: { retryable: true },
   // runs and command line
 } as const satisfies Record<string, { retryable: boolean }>;
 
