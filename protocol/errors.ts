@@ -19,7 +19,23 @@ export const errorCodes = {
   ENGINE_UNSUPPORTED: { retryable: false },
   ENGINE_INTERNAL: { retryable: false },
   // algorithms
+  OBJECTIVE_INVALID: { retryable: false },
+  OBJECTIVE_KEY_MISSING: { retryable: false },
+  OBJECTIVE_REFUSED: { retryable: false },
+  OBJECTIVE_DEFINITION_MISSING: { retryable: false },
+  OBJECTIVE_DEFINITION_INVALID: { retryable: false },
+  OBJECTIVE_COLUMN_MISSING: { retryable: false },
+  OBJECTIVE_COLUMN_INVALID: { retryable: false },
+  OBJECTIVE_STATISTICS_MISSING: { retryable: false },
+  OBJECTIVE_OCCURRENCES_WRONG: { retryable: false },
+  ADVANTAGES_INVALID: { retryable: false },
+  ADVANTAGES_KEY_MISSING: { retryable: false },
+  ADVANTAGES_COLUMN_MISSING: { retryable: false },
+  ALGORITHM_NON_FINITE: { retryable: false },
   // capture and tokenizer
+  TOKENIZER_INVALID: { retryable: false },
+  TOKENIZER_UNSUPPORTED: { retryable: false },
+  TOKENIZER_ID_UNKNOWN: { retryable: false },
   // store
   // sampling
   // training
