@@ -1,0 +1,36 @@
+// Bundles the command line and the recipe API into dist/, which runs without the TypeScript sources.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { rootDir } from "./paths.mjs";
+
+const { version } = JSON.parse(readFileSync(join(rootDir, "package.json"), "utf8"));
+
+/** Writes dist/cli.mjs and dist/recipe.mjs, with source maps. */
+export async function bundle(say) {
+  say("bundle the command line");
+  await build({
+    entryPoints: {
+      cli: join(rootDir, "agent-daemon/src/cli/main.ts"),
+      recipe: join(rootDir, "agent-daemon/src/recipes/api.ts"),
+    },
+    outdir: join(rootDir, "dist"),
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    format: "esm",
+    sourcemap: true,
+    // Kept outside: packages with binaries of their own, which a bundle cannot carry.
+    external: ["libsql", "esbuild", "*.node"],
+    banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+    define: { "process.env.ROLLSCOPE_VERSION": JSON.stringify(version) },
+    logLevel: "warning",
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await bundle((line) => console.log(line));
+  if (!existsSync(join(rootDir, "dist", "cli.mjs"))) process.exit(1);
+}
