@@ -38,6 +38,20 @@ export const samplingSchema = z
       .default(null)
       .describe("Rollouts in flight at once; null = all of a window."),
     rolloutTimeout: seconds.default(600).describe("Seconds until a rollout is given up and its record failed."),
+    startTimeout: seconds
+      .nullable()
+      .default(null)
+      .describe("Seconds until a rollout must have made its first call; null = no limit of its own."),
+    callGapTimeout: seconds
+      .nullable()
+      .default(null)
+      .describe("Seconds a rollout may spend between the end of one call and the next; null = no limit of its own."),
+    groupDeadline: seconds
+      .nullable()
+      .default(null)
+      .describe(
+        "Seconds after a group's first rollout began when the group is decided with the rollouts that are graded by then; null = all are waited for.",
+      ),
     evaluateTimeout: seconds.default(60).describe("Seconds until evaluate is given up and its record left ungraded."),
     retries: z
       .int()
@@ -128,6 +142,14 @@ export const trainingSchema = z
       .default(1)
       .describe("Optimizer steps into which the records of one window are divided; all share one `old`."),
     epochsPerWindow: z.int().min(1).default(1).describe("Passes over the records of one window."),
+    mismatchLimit: z
+      .number()
+      .positive()
+      .nullable()
+      .default(1e-4)
+      .describe(
+        "Mean |trainer − sampler| log-probability, measured before the first update, above which the run stops with an explanation; null = never.",
+      ),
     checkpoint: z
       .strictObject({
         every: z
