@@ -28,7 +28,12 @@ const layerRules = layers.flatMap((names, index) => {
 export default {
   forbidden: [
     { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
-    { name: "protocol-imports-zod-only", severity: "error", from: { path: "^protocol/" }, to: { pathNot: "^(protocol/|node_modules/zod)" } },
+    {
+      name: "protocol-imports-zod-only",
+      severity: "error",
+      from: { path: "^protocol/" },
+      to: { pathNot: "^(protocol/|node_modules/zod)" },
+    },
     {
       name: "algorithms-are-pure",
       severity: "error",

@@ -4,6 +4,8 @@ import { defineConfig } from "vitest/config";
 
 const recipeApi = fileURLToPath(new URL("./agent-daemon/src/recipes/api.ts", import.meta.url));
 
+const report = process.env["ROLLSCOPE_TEST_REPORT"];
+
 function project(name: string, timeoutSeconds: number) {
   return {
     resolve: { alias: { "rollscope/recipe": recipeApi } },
@@ -21,6 +23,8 @@ function project(name: string, timeoutSeconds: number) {
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    // .ci/run counts tests from this report.
+    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
     projects: [project("unit", 30), project("oracles", 60), project("integration", 180), project("full", 3600)],
   },
 });

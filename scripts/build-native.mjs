@@ -37,10 +37,24 @@ export async function buildNative(say) {
   const nodeAddonApi = require("node-addon-api").include_dir;
   const nodeApi = require("node-api-headers").include_dir;
   const common = [
-    "-std=c++20", "-O3", "-fPIC", "-fopenmp", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror=return-type", "-Wno-psabi",
-    "-ffp-contract=off", "-fno-math-errno",
-    "-DNAPI_VERSION=8", "-DNODE_ADDON_API_CPP_EXCEPTIONS", "-DNODE_ADDON_API_DISABLE_DEPRECATED",
-    `-I${join(rootDir, "native", "engine")}`, `-I${nodeAddonApi.replaceAll('"', "")}`, `-I${nodeApi}`, `-I${join(library.dir, "include")}`,
+    "-std=c++20",
+    "-O3",
+    "-fPIC",
+    "-fopenmp",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Werror=return-type",
+    "-Wno-psabi",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-DNAPI_VERSION=8",
+    "-DNODE_ADDON_API_CPP_EXCEPTIONS",
+    "-DNODE_ADDON_API_DISABLE_DEPRECATED",
+    `-I${join(rootDir, "native", "engine")}`,
+    `-I${nodeAddonApi.replaceAll('"', "")}`,
+    `-I${nodeApi}`,
+    `-I${join(library.dir, "include")}`,
     ...library.defines,
   ];
   const sources = filesUnder(join(rootDir, "native"), [".cpp"]);
@@ -52,13 +66,23 @@ export async function buildNative(say) {
 
   mkdirSync(join(nativeBuildDir, "objects"), { recursive: true });
   const units = sources.flatMap((source) => {
-    const name = relative(join(rootDir, "native"), source).replaceAll("/", "_").replace(/\.cpp$/, "");
+    const name = relative(join(rootDir, "native"), source)
+      .replaceAll("/", "_")
+      .replace(/\.cpp$/, "");
     return source.endsWith(".simd.cpp")
-      ? instructionSets.map((set) => ({ source, object: `${name}.${set.name}.o`, flags: [...set.flags, `-DROLLSCOPE_ISA=${set.name}`, "-ffp-contract=fast"] }))
+      ? instructionSets.map((set) => ({
+          source,
+          object: `${name}.${set.name}.o`,
+          flags: [...set.flags, `-DROLLSCOPE_ISA=${set.name}`, "-ffp-contract=fast"],
+        }))
       : [{ source, object: `${name}.o`, flags: [] }];
   });
   const stale = units.filter((unit) => {
-    const digest = createHash("sha256").update(headersDigest).update(JSON.stringify(unit.flags)).update(readFileSync(unit.source)).digest("hex");
+    const digest = createHash("sha256")
+      .update(headersDigest)
+      .update(JSON.stringify(unit.flags))
+      .update(readFileSync(unit.source))
+      .digest("hex");
     unit.digest = digest;
     unit.path = join(nativeBuildDir, "objects", unit.object);
     const stamp = `${unit.path}.sha256`;
@@ -66,7 +90,9 @@ export async function buildNative(say) {
   });
   const addon = join(nativeBuildDir, "rollscope.node");
   const linked = join(nativeBuildDir, "linked.sha256");
-  const linkDigest = createHash("sha256").update(units.map((unit) => unit.digest).join()).digest("hex");
+  const linkDigest = createHash("sha256")
+    .update(units.map((unit) => unit.digest).join())
+    .digest("hex");
   const upToDate = existsSync(addon) && existsSync(linked) && readFileSync(linked, "utf8") === linkDigest;
   if (stale.length === 0 && upToDate) return false;
 
@@ -91,7 +117,15 @@ export async function buildNative(say) {
   }
   const staged = `${addon}.${process.pid}`;
   await run(compiler, [
-    "-shared", "-fopenmp", "-o", staged, ...units.map((unit) => unit.path), `-L${nativeBuildDir}`, library.link, "-Wl,-rpath,$ORIGIN", "-Wl,--gc-sections",
+    "-shared",
+    "-fopenmp",
+    "-o",
+    staged,
+    ...units.map((unit) => unit.path),
+    `-L${nativeBuildDir}`,
+    library.link,
+    "-Wl,-rpath,$ORIGIN",
+    "-Wl,--gc-sections",
   ]);
   renameSync(staged, addon);
   writeFileSync(linked, linkDigest);
@@ -103,7 +137,9 @@ function run(command, args) {
     const child = spawn(command, args, { stdio: ["ignore", "inherit", "inherit"] });
     child.on("error", (cause) => reject(new Error(`cannot start ${command}: ${cause.message}`)));
     child.on("exit", (code, signal) =>
-      code === 0 ? resolve() : reject(new Error(`${command} failed (${signal ?? `exit ${code}`}) on ${args.at(-3) ?? ""}`)),
+      code === 0
+        ? resolve()
+        : reject(new Error(`${command} failed (${signal ?? `exit ${code}`}) on ${args.at(-3) ?? ""}`)),
     );
   });
 }

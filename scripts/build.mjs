@@ -24,7 +24,9 @@ export async function bundle(say) {
     sourcemap: true,
     // Kept outside: packages with binaries of their own, which a bundle cannot carry.
     external: ["libsql", "esbuild", "*.node"],
-    banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    },
     define: { "process.env.ROLLSCOPE_VERSION": JSON.stringify(version) },
     logLevel: "warning",
   });

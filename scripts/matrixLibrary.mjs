@@ -1,7 +1,18 @@
 // Fetches the matrix library that the engine is linked against into .cache/: oneDNN on x86-64, OpenBLAS elsewhere.
 // Downloads are hash-checked by pip; nothing is unpacked under its final name before it is whole.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { cacheDir, rootDir } from "./paths.mjs";
 
@@ -57,7 +68,23 @@ function pipDownload(packages, into) {
   const wanted = join(into, "requirements.txt");
   const lines = pinned.split("\n").filter((line) => packages.some((name) => line.startsWith(`${name}==`)));
   writeFileSync(wanted, lines.map((line) => `${line.replace(/;[^-]*/, "")}\n`).join(""));
-  execFileSync("python3", ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes", "-d", into, "-r", wanted], {
-    stdio: ["ignore", "inherit", "inherit"],
-  });
+  execFileSync(
+    "python3",
+    [
+      "-m",
+      "pip",
+      "download",
+      "--quiet",
+      "--disable-pip-version-check",
+      "--no-deps",
+      "--require-hashes",
+      "-d",
+      into,
+      "-r",
+      wanted,
+    ],
+    {
+      stdio: ["ignore", "inherit", "inherit"],
+    },
+  );
 }

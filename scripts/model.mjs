@@ -15,9 +15,23 @@ export function fetchModel(say) {
   mkdirSync(join(cacheDir, "models"), { recursive: true });
   const work = mkdtempSync(join(cacheDir, "fetch-"));
   try {
-    execFileSync("python3", ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "-d", work, `${source.package}==${source.version}`], {
-      stdio: ["ignore", "inherit", "inherit"],
-    });
+    execFileSync(
+      "python3",
+      [
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "-d",
+        work,
+        `${source.package}==${source.version}`,
+      ],
+      {
+        stdio: ["ignore", "inherit", "inherit"],
+      },
+    );
     const wheel = readdirSync(work).find((file) => file.endsWith(".whl"));
     execFileSync("python3", ["-m", "zipfile", "-e", join(work, wheel), join(work, "unpacked")]);
     const staged = join(work, "staged");

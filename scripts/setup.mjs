@@ -54,8 +54,12 @@ function installNodePackages() {
   const stamp = join(rootDir, "node_modules", ".rollscope-lock");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === digest) return;
   say("install the Node packages that package-lock.json pins");
-  const npm = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: rootDir, stdio: "inherit" });
-  if (npm.status !== 0) stop("npm ci failed (its message stands above).", "check the network and run the command again");
+  const npm = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: rootDir,
+    stdio: "inherit",
+  });
+  if (npm.status !== 0)
+    stop("npm ci failed (its message stands above).", "check the network and run the command again");
   writeFileSync(stamp, digest);
 }
 
