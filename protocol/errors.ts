@@ -91,6 +91,7 @@ export const errorCodes = {
   DATA_FILE_NOT_FOUND: { retryable: false },
   DATA_ROW_INVALID: { retryable: false },
   DATA_EMPTY: { retryable: false },
+  VERIFIER_REFERENCE_INVALID: { retryable: false },
   MODEL_SOURCE_UNKNOWN: { retryable: false },
   MODEL_NOT_FOUND: { retryable: false },
   MODEL_NETWORK_UNAVAILABLE: { retryable: true },
