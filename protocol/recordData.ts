@@ -42,6 +42,7 @@ export const recordDataDocumentSchema = z.strictObject({
   window: count,
   /** Which pass over the window, from 0. */
   pass: count,
+  created: z.number(),
   /** Last call of the trajectory that the row is; a record with branches has several. */
   leaf: id,
   /** Occurrences in the row: the length of its columns. */
