@@ -1,0 +1,116 @@
+// The policy objectives: loss of one trainable token and its derivative by logp, one function under each formula.
+// lp logp, r ratio, A advantage, lo clipLow, hi clipHigh, sg stop-gradient, cl clamp with inclusive bounds.
+// Nothing here knows about batches, masks, aggregation or corrections (see preparedObjective.ts).
+import type { ObjectiveKind } from "../../../protocol/objective.ts";
+import type {
+  ObjectiveSettings,
+  ObjectiveToken,
+  TokenLoss,
+  TokenObjective,
+} from "../../../protocol/objectiveDefinition.ts";
+import { clamp } from "./logRatio.ts";
+
+type ObjectiveFunction = (token: ObjectiveToken, settings: ObjectiveSettings) => TokenLoss;
+
+/** −lp. Supervised fine-tuning; advantages are ignored. */
+export const crossEntropy: ObjectiveFunction = ({ logp }) => ({ loss: -logp, dLogp: -1 });
+
+/** −A·lp */
+export const reinforce: ObjectiveFunction = ({ logp, advantage: A }) => ({ loss: -A * logp, dLogp: -A });
+
+/** −A·r */
+export const importanceSampling: ObjectiveFunction = ({ ratio: r, ratioSlope, advantage: A }) => ({
+  loss: -A * r,
+  dLogp: -A * ratioSlope,
+});
+
+/**
+ * −min(r·A, cl(r, 1−lo, 1+hi)·A); for A < 0 the min is floored at c·A, c = dualClip, without gradient strictly below it.
+ * GRPO and PPO with their token's ratio, GSPO with its unit's.
+ */
+export const clippedSurrogate: ObjectiveFunction = ({ ratio: r, ratioSlope, advantage: A }, settings) => {
+  const whole = r * A;
+  const cut = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh) * A;
+  const surrogate = Math.min(whole, cut);
+  if (A < 0 && surrogate < settings.dualClip * A) return { loss: -settings.dualClip * A, dLogp: 0, clipped: "dual" };
+  if (cut < whole) return { loss: -cut, dLogp: 0, clipped: A > 0 ? "high" : "low" };
+  return { loss: -surrogate, dLogp: -A * ratioSlope };
+};
+
+/** −sg(w)·A·lp with w = exp(cl20(lp − rollout)); 0 where (A > 0 and r > 1+hi) or (A < 0 and r < 1−lo) */
+export const minirl: ObjectiveFunction = ({ logp, ratio: r, rolloutRatio: w, advantage: A }, settings) => {
+  if (A > 0 && r > 1 + settings.clipHigh) return { loss: 0, dLogp: 0, clipped: "high" };
+  if (A < 0 && r < 1 - settings.clipLow) return { loss: 0, dLogp: 0, clipped: "low" };
+  return { loss: -w * A * logp, dLogp: -w * A };
+};
+
+/** −sg(cl(r, 1−lo, 1+hi))·A·lp. The weight is clipped, the gradient is kept. */
+export const cispo: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
+  const weight = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh);
+  return withSide({ loss: -weight * A * logp, dLogp: -weight * A }, r, settings);
+};
+
+/** −sg(min(r, cap))·A·lp */
+export const tis: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
+  const weight = Math.min(r, settings.cap);
+  const term = { loss: -weight * A * logp, dLogp: -weight * A };
+  return r > settings.cap ? { ...term, clipped: "high" } : term;
+};
+
+/** A ≥ 0: −A·lp; A < 0: −A·sg(cl(r, 0, 1))·lp, r of the token or of its trajectory (`ratioUnit`) */
+export const topr: ObjectiveFunction = ({ logp, ratio: r, advantage: A }) => {
+  const weight = A >= 0 ? 1 : clamp(r, 0, 1);
+  const term = { loss: -A * weight * logp, dLogp: -A * weight };
+  return A < 0 && r > 1 ? { ...term, clipped: "high" } : term;
+};
+
+/** −A·sg(cl(r, 1−lo, 1+hi))·lp, no gradient where r lies outside the bounds */
+export const kimi: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
+  const weight = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh);
+  return withSide({ loss: -A * weight * logp, dLogp: weight === r ? -A * weight : 0 }, r, settings);
+};
+
+/**
+ * −A·sg(u)·lp.
+ * A ≥ 0: u = min(r, 1+hi), no gradient when r > 1+hi.
+ * A < 0, r > 1: u = min(r, softClip). A < 0, r ≤ 1: u = max(r, 1−lo), no gradient when r < 1−lo.
+ */
+export const grpo2: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
+  const low = 1 - settings.clipLow;
+  const high = 1 + settings.clipHigh;
+  if (A >= 0 && r > high) return { loss: -A * high * logp, dLogp: 0, clipped: "high" };
+  if (A < 0 && r < low) return { loss: -A * low * logp, dLogp: 0, clipped: "low" };
+  const u = A < 0 && r > 1 ? Math.min(r, settings.softClip) : r;
+  return { loss: -A * u * logp, dLogp: -A * u };
+};
+
+/** Notes for the clip fractions on which side r leaves the bounds. */
+function withSide(term: TokenLoss, r: number, settings: ObjectiveSettings): TokenLoss {
+  if (r > 1 + settings.clipHigh) return { ...term, clipped: "high" };
+  if (r < 1 - settings.clipLow) return { ...term, clipped: "low" };
+  return term;
+}
+
+function builtIn(
+  name: string,
+  token: ObjectiveFunction,
+  ...reads: NonNullable<TokenObjective["reads"]>
+): TokenObjective {
+  return { name, scope: "token", reads, token };
+}
+
+/** By kind. GSPO is the clipped surrogate too: the caller hands it the ratio of the unit. */
+export const builtInObjectives: Readonly<Record<Exclude<ObjectiveKind, "custom">, TokenObjective>> = {
+  cross_entropy: builtIn("cross_entropy", crossEntropy),
+  reinforce: builtIn("reinforce", reinforce, "advantage"),
+  importance_sampling: builtIn("importance_sampling", importanceSampling, "advantage", "ratio"),
+  grpo: builtIn("grpo", clippedSurrogate, "advantage", "ratio"),
+  ppo: builtIn("ppo", clippedSurrogate, "advantage", "ratio"),
+  gspo: builtIn("gspo", clippedSurrogate, "advantage", "ratio"),
+  minirl: builtIn("minirl", minirl, "advantage", "ratio", "rollout"),
+  cispo: builtIn("cispo", cispo, "advantage", "ratio"),
+  tis: builtIn("tis", tis, "advantage", "ratio"),
+  topr: builtIn("topr", topr, "advantage", "ratio"),
+  kimi: builtIn("kimi", kimi, "advantage", "ratio"),
+  grpo2: builtIn("grpo2", grpo2, "advantage", "ratio"),
+};

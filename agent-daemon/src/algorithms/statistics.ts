@@ -1,0 +1,153 @@
+// Statistics that reach over micro-batches: shared ratios, unit filters, mean entropy, unit-wide custom losses. Computed once
+// from a forward over the whole step, in order of occurrence, so they are the same for any split.
+import { RollscopeError } from "../../../protocol/errors.ts";
+import type { UnitObjective } from "../../../protocol/objectiveDefinition.ts";
+import { unitMeans, unitSums } from "./aggregation.ts";
+import { trajectoryOf } from "./columns.ts";
+import { type UnitFilters, unitFilters } from "./corrections.ts";
+import { boundedRatio, clampLogRatioSlope } from "./logRatio.ts";
+import type { ObjectivePlan } from "./objectivePlan.ts";
+import { type Column, throwNonFinite } from "./tokenPlace.ts";
+import { emptyToken, readToken, type SharedRatios } from "./tokenReader.ts";
+
+/** [occurrences] each, 0 where masked */
+export interface UnitLosses {
+  readonly loss: Float64Array;
+  readonly dLogp: Float64Array;
+  readonly dEntropy: Float64Array;
+}
+
+export interface ObjectiveStatistics {
+  readonly shared: SharedRatios | null;
+  readonly filters: UnitFilters;
+  /** Token mean of the entropy; null when nothing reads it. */
+  readonly entropyMean: number | null;
+  readonly unitLosses: UnitLosses | null;
+}
+
+/** Collects the first pass, micro-batch by micro-batch, in any order. */
+export interface StatisticsCollector {
+  /** `logp[i]`, `entropy[i]` belong to `occurrences[i]`. Masked occurrences are ignored. */
+  add(occurrences: Int32Array, scalars: { readonly logp: Column; readonly entropy?: Column | undefined }): void;
+  /** @throws OBJECTIVE_OCCURRENCES_WRONG when a trainable occurrence was not added or was added twice */
+  finish(): ObjectiveStatistics;
+}
+
+export function collectStatistics(plan: ObjectivePlan): StatisticsCollector {
+  const { size, mask } = plan.batch;
+  const logp = new Float64Array(size);
+  const entropy = plan.reads.entropy ? new Float64Array(size) : null;
+  const seen = new Uint8Array(size);
+  let added = 0;
+  return {
+    add(occurrences, scalars) {
+      for (let i = 0; i < occurrences.length; i++) {
+        const o = occurrences[i]!;
+        if (mask[o] !== 1) continue;
+        if (seen[o] === 1) throw wrongOccurrences(`Occurrence ${o} was given twice.`);
+        seen[o] = 1;
+        added += 1;
+        logp[o] = finite(plan, "log-probability", scalars.logp[i], o);
+        if (entropy !== null) entropy[o] = finite(plan, "entropy", scalars.entropy?.[i], o);
+      }
+    },
+    finish() {
+      if (added !== plan.units.trainableTokens) {
+        throw wrongOccurrences(`The first pass gave ${added} of ${plan.units.trainableTokens} trainable tokens.`);
+      }
+      return statisticsOf(plan, logp, entropy);
+    },
+  };
+}
+
+/** A scalar of the engine, or the error that names its token. */
+export function finite(plan: ObjectivePlan, what: string, value: number | undefined, occurrence: number): number {
+  if (value !== undefined && Number.isFinite(value)) return value;
+  const trajectory = trajectoryOf(plan.batch.offsets, occurrence);
+  const position = occurrence - plan.batch.offsets[trajectory]!;
+  return throwNonFinite(what, value ?? Number.NaN, plan.batch.sequences[trajectory]!, trajectory, position);
+}
+
+export function wrongOccurrences(sentence: string): RollscopeError {
+  return new RollscopeError("OBJECTIVE_OCCURRENCES_WRONG", sentence, {
+    next: "Give every trainable occurrence of the optimizer batch exactly once in each pass.",
+  });
+}
+
+function statisticsOf(plan: ObjectivePlan, logp: Float64Array, entropy: Float64Array | null): ObjectiveStatistics {
+  const shared = sharedRatios(plan, logp);
+  return {
+    shared,
+    filters: plan.oldIsCurrent ? currentFilters(plan, logp) : plan.filters,
+    entropyMean: entropy === null ? null : tokenMean(plan, entropy),
+    unitLosses: plan.definition.scope === "unit" ? unitLosses(plan, plan.definition, logp, entropy, shared) : null,
+  };
+}
+
+/**
+ * GSPO: q = exp(cl20(mean over the unit of (lp − base))), slope as if each token's own lp stood beside the mean.
+ * TOPR by trajectory: exp(cl20(Σ (lp − base))). Inner sums unclamped.
+ */
+function sharedRatios(plan: ObjectivePlan, logp: Float64Array): SharedRatios | null {
+  if (plan.ratioUnits === null) return null;
+  const base = ratioBase(plan, logp);
+  const difference = (o: number) => logp[o]! - base[o]!;
+  const logRatio =
+    plan.config.kind === "gspo" ? unitMeans(plan.ratioUnits, difference) : unitSums(plan.ratioUnits, difference);
+  const ratio = logRatio.map(boundedRatio);
+  return { ratio, slope: ratio.map((r, unit) => r * clampLogRatioSlope(logRatio[unit]!)) };
+}
+
+function ratioBase(plan: ObjectivePlan, logp: Float64Array): Float64Array {
+  const { old, rollout } = plan.batch.columns;
+  const base = plan.config.ratioBase === "rollout" ? rollout : plan.oldIsCurrent ? logp : old;
+  return base ?? logp;
+}
+
+function currentFilters(plan: ObjectivePlan, logp: Float64Array): UnitFilters {
+  const { rollout } = plan.batch.columns;
+  if (plan.config.correction === undefined || rollout === null) return plan.filters;
+  return unitFilters(plan.config.correction, plan.units, logp, rollout);
+}
+
+function tokenMean(plan: ObjectivePlan, column: Float64Array): number {
+  if (plan.units.trainableTokens === 0) return 0;
+  let sum = 0;
+  for (let o = 0; o < plan.batch.size; o++) if (plan.batch.mask[o] === 1) sum += column[o]!;
+  return sum / plan.units.trainableTokens;
+}
+
+/** Calls a unit-wide objective once a unit, over the unit's trainable tokens in order. */
+function unitLosses(
+  plan: ObjectivePlan,
+  definition: UnitObjective,
+  logp: Float64Array,
+  entropy: Float64Array | null,
+  shared: SharedRatios | null,
+): UnitLosses {
+  const { size, mask } = plan.batch;
+  const losses = { loss: new Float64Array(size), dLogp: new Float64Array(size), dEntropy: new Float64Array(size) };
+  const members: number[][] = Array.from({ length: plan.units.count }, () => []);
+  for (let o = 0; o < size; o++) if (mask[o] === 1) members[plan.units.unitOf[o]!]!.push(o);
+  for (const occurrences of members) {
+    const tokens = occurrences.map((o) => {
+      const token = emptyToken();
+      readToken(token, plan, o, logp[o]!, entropy === null ? Number.NaN : entropy[o]!, shared);
+      return token;
+    });
+    const terms = definition.unit(tokens, plan.settings);
+    if (terms.length !== tokens.length) {
+      throw new RollscopeError(
+        "OBJECTIVE_DEFINITION_INVALID",
+        `Objective ${definition.name} returned ${terms.length} losses for a unit of ${tokens.length} tokens.`,
+        { next: "Return one loss for each token of the unit, in order." },
+      );
+    }
+    for (const [i, o] of occurrences.entries()) {
+      losses.loss[o] = terms[i]!.loss;
+      losses.dLogp[o] = terms[i]!.dLogp;
+      losses.dEntropy[o] = terms[i]!.dEntropy ?? 0;
+    }
+  }
+  return losses;
+}
