@@ -1,0 +1,71 @@
+// Holds what people have asked a run to do: stop at the next safe point, stop at once, pause, go on. The loop asks at its
+// safe points; only "at once" interrupts what is going on.
+import { RollscopeError } from "../../../protocol/errors.ts";
+
+export interface StopSwitch {
+  /** Aborted by the second request to stop, or by stopNow; its reason is RUN_STOPPED. */
+  readonly now: AbortSignal;
+  readonly stopping: boolean;
+  readonly pausing: boolean;
+  /** First call: stop at the next safe point. Second call: at once. */
+  stop(): void;
+  stopNow(): void;
+  pause(): void;
+  resume(): void;
+  /** Waits while paused; false when the run shall end here. `onPaused` is called once if it has to wait. */
+  safePoint(onPaused: () => void): Promise<boolean>;
+}
+
+export function createStopSwitch(onChange: () => void = () => {}): StopSwitch {
+  const now = new AbortController();
+  let stopping = false;
+  let pausing = false;
+  const wake: (() => void)[] = [];
+  const changed = () => {
+    for (const each of wake.splice(0)) each();
+    onChange();
+  };
+  const stopNow = () => {
+    stopping = true;
+    now.abort(
+      new RollscopeError("RUN_STOPPED", "The run was stopped at once.", {
+        next: "`rollscope resume` goes on from its last whole checkpoint.",
+      }),
+    );
+    changed();
+  };
+  return {
+    now: now.signal,
+    get stopping() {
+      return stopping;
+    },
+    get pausing() {
+      return pausing;
+    },
+    stop() {
+      if (stopping) {
+        stopNow();
+        return;
+      }
+      stopping = true;
+      changed();
+    },
+    stopNow,
+    pause() {
+      if (stopping) return;
+      pausing = true;
+      changed();
+    },
+    resume() {
+      pausing = false;
+      changed();
+    },
+    async safePoint(onPaused) {
+      if (pausing && !stopping) {
+        onPaused();
+        while (pausing && !stopping) await new Promise<void>((resolve) => wake.push(resolve));
+      }
+      return !stopping;
+    },
+  };
+}
