@@ -74,6 +74,17 @@ export const errorCodes = {
   SAMPLING_NOTHING_USABLE: { retryable: false },
   SAMPLING_MISMATCH: { retryable: false },
   // training
+  TRAINING_TRAJECTORY_INVALID: { retryable: false },
+  TRAINING_PATH_TOO_LONG: { retryable: false },
+  TRAINING_NON_FINITE: { retryable: false },
+  TRAINING_GRADIENT_NON_FINITE: { retryable: false },
+  TRAINING_NO_TRAINABLE_TOKENS: { retryable: false },
+  TRAINING_SETUP_INVALID: { retryable: false },
+  TRAINING_REPLAY_INVALID: { retryable: false },
+  CHECKPOINT_DISK_FULL: { retryable: true },
+  CHECKPOINT_WRITE_FAILED: { retryable: true },
+  CHECKPOINT_INVALID: { retryable: false },
+  CHECKPOINT_NOT_FOUND: { retryable: false },
   // recipes, data, models
   RECIPE_NOT_FOUND: { retryable: false },
   RECIPE_INVALID: { retryable: false },

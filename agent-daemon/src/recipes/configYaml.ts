@@ -1,0 +1,124 @@
+// YAML with positions: a document becomes a layer that knows line and column of every key, and the value of a variable or
+// an argument is read by the same rules (YAML 1.2 core schema). Syntax errors become problems; nothing here throws.
+import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { type ConfigLayer, type ConfigMap, type ConfigValue, createLayer, createMap, joinPath } from "./configLayer.ts";
+import type { ConfigProblem, LayerKind, Origin } from "./configProblem.ts";
+
+/** Numbers too large to be exact stay bigint, which no key accepts, instead of being rounded. */
+function plainScalar(value: unknown): ConfigValue {
+  if (typeof value === "bigint") {
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : value;
+  }
+  if (value === undefined) return null;
+  return value as ConfigValue;
+}
+
+/**
+ * Reads one YAML document as a layer.
+ *
+ * @param file named in origins and problems
+ */
+export function readYamlLayer(
+  text: string,
+  file: string,
+  kind: LayerKind = "recipe",
+): { layer: ConfigLayer; problems: ConfigProblem[] } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, intAsBigInt: true, prettyErrors: false });
+  const layer = createLayer(kind);
+  const problems: ConfigProblem[] = [];
+
+  const place = (offset: number): Origin => {
+    const { line, col } = lines.linePos(offset);
+    return { layer: kind, source: file, line: Math.max(1, line), column: Math.max(1, col) };
+  };
+  const report = (offset: number, path: string, sentence: string, next: string) =>
+    problems.push({ code: "CONFIG_SYNTAX", severity: "error", path, sentence, next, origin: place(offset) });
+
+  for (const error of [...document.errors, ...document.warnings])
+    report(error.pos[0], "", `This is not valid YAML: ${error.message}.`, "Correct the line.");
+
+  const open = new Set<Node>();
+  const read = (node: Node | null, path: readonly string[]): ConfigValue => {
+    if (node === null) return null;
+    if (isAlias(node)) {
+      const target = node.resolve(document);
+      if (target === undefined || open.has(target)) {
+        report(
+          node.range?.[0] ?? 0,
+          joinPath(path),
+          `The alias *${node.source} cannot be resolved.`,
+          "Write the value out.",
+        );
+        return null;
+      }
+      return read(target, path);
+    }
+    if (isScalar(node)) return plainScalar(node.value);
+    open.add(node);
+    try {
+      if (isSeq(node)) {
+        return node.items.map((item, index) => {
+          const here = [...path, String(index)];
+          const inner = item as Node | null;
+          layer.origins.set(joinPath(here), place(inner?.range?.[0] ?? node.range?.[0] ?? 0));
+          return read(inner, here);
+        });
+      }
+      const map = createMap();
+      if (!isMap(node)) return map;
+      for (const pair of node.items) {
+        if (!isPair(pair)) continue;
+        const key = pair.key as Node | null;
+        if (!isScalar(key)) {
+          report(
+            key?.range?.[0] ?? node.range?.[0] ?? 0,
+            joinPath(path),
+            "A key must be a plain word.",
+            "Rename the key.",
+          );
+          continue;
+        }
+        const name = key.source ?? String(key.value);
+        const here = [...path, name];
+        layer.origins.set(joinPath(here), place(key.range?.[0] ?? 0));
+        map[name] = read(pair.value as Node | null, here);
+      }
+      return map;
+    } finally {
+      open.delete(node);
+    }
+  };
+
+  const contents = document.contents as Node | null;
+  if (contents !== null && !isMap(contents)) {
+    if (document.errors.length === 0)
+      report(contents.range?.[0] ?? 0, "", "The file must hold keys and values.", "Write it as `key: value` lines.");
+    return { layer, problems };
+  }
+  Object.assign(layer.tree, read(contents, []) as ConfigMap);
+  return { layer, problems };
+}
+
+/**
+ * Reads the value of a variable or an argument: a YAML scalar or flow collection. Text that YAML would cut (at ` #`),
+ * cannot read, or would read as a tag, anchor or alias is taken as it is, whole.
+ */
+export function readYamlValue(text: string): ConfigValue {
+  if (/^\s*[!&*]/.test(text)) return text;
+  const document = parseDocument(text, { intAsBigInt: true, prettyErrors: false, logLevel: "silent" });
+  const node = document.contents as Node | null;
+  if (document.errors.length > 0 || document.warnings.length > 0) return text;
+  if (node === null) return text.trim() === "" ? null : text;
+  if (document.comment !== null && document.comment !== undefined) return text;
+  if (isScalar(node)) {
+    if (node.comment !== null && node.comment !== undefined) return text;
+    if (node.type === "BLOCK_FOLDED" || node.type === "BLOCK_LITERAL") return text;
+    return plainScalar(node.value);
+  }
+  const isFlow = (isSeq(node) || isMap(node)) && node.flow === true;
+  if (!isFlow) return text;
+  const { layer, problems } = readYamlLayer(`value: ${text}`, "");
+  return problems.length > 0 ? text : (layer.tree["value"] ?? null);
+}
