@@ -36,6 +36,9 @@ export const errorCodes = {
   TOKENIZER_INVALID: { retryable: false },
   TOKENIZER_UNSUPPORTED: { retryable: false },
   TOKENIZER_ID_UNKNOWN: { retryable: false },
+  TEMPLATE_INVALID: { retryable: false },
+  TEMPLATE_REFUSED: { retryable: false },
+  TEMPLATE_FAILED: { retryable: false },
   // store
   STORE_NETWORK_FILE_SYSTEM: { retryable: false },
   STORE_UNREACHABLE: { retryable: true },
