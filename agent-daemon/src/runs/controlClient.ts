@@ -14,22 +14,28 @@ import type { RunFolder } from "./runFolder.ts";
 
 const answerTimeout = 10_000;
 
-function readAddress(file: string): ControlAddress | null {
+function readAddress(folder: RunFolder): ControlAddress | null {
   try {
-    const parsed = controlAddressSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));
+    const parsed = controlAddressSchema.safeParse(JSON.parse(readFileSync(folder.control, "utf8")));
     return parsed.success ? parsed.data : null;
-  } catch {
-    return null;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") return null;
+    throw new RollscopeError("RUN_CONTROL_REFUSED", `The run ${folder.run} belongs to another user.`, {
+      next: "Run the command as the user that started the run.",
+      cause: error,
+      at: { path: folder.control },
+    });
   }
 }
 
 /**
- * Sends one command and returns the state after it; null when no coordinator is running.
+ * Sends one command and returns the state after it; null when no coordinator is running. A listener that refuses the token is
+ * another run's, on a port that this run left behind.
  *
- * @throws RUN_CONTROL_REFUSED
+ * @throws RUN_CONTROL_REFUSED when control.json may not be read
  */
 export async function askCoordinator(folder: RunFolder, command: ControlCommand): Promise<ControlState | null> {
-  const address = readAddress(folder.control);
+  const address = readAddress(folder);
   if (address === null) return null;
   const line = await exchange(address, JSON.stringify({ token: address.token, command }));
   if (line === null) return null;
@@ -37,16 +43,10 @@ export async function askCoordinator(folder: RunFolder, command: ControlCommand)
   try {
     json = JSON.parse(line);
   } catch {
-    // Something else listens on the port of a coordinator that is gone.
     return null;
   }
   const answer = controlAnswerSchema.safeParse(json);
-  if (!answer.success) return null;
-  if (answer.data.ok) return answer.data.state.run === folder.run ? answer.data.state : null;
-  throw new RollscopeError("RUN_CONTROL_REFUSED", `The run ${folder.run} refused: ${answer.data.message}`, {
-    next: "Run the command as the user that started the run.",
-    at: { run: folder.run },
-  });
+  return answer.success && answer.data.ok ? answer.data.state : null;
 }
 
 /** The first line of the answer; null when nobody answers. */

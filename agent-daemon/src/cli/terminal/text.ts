@@ -1,0 +1,56 @@
+// Text on a terminal: how wide it is, how it is cut and padded, and how text from a model or a task is made harmless before
+// it is shown. Nothing that comes from outside may reach the terminal without passing here.
+import { stripVTControlCharacters } from "node:util";
+import stringWidth from "string-width";
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** Columns that the text takes, colour codes not counted. */
+export function widthOf(text: string): number {
+  return stringWidth(text);
+}
+
+/** Cuts uncoloured text to at most `width` columns; what was cut is announced by an ellipsis. */
+export function truncate(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  if (width <= 0) return "";
+  let kept = "";
+  let used = 0;
+  for (const { segment } of graphemes.segment(text)) {
+    const wide = widthOf(segment);
+    if (used + wide > width - 1) break;
+    kept += segment;
+    used += wide;
+  }
+  return `${kept}…`;
+}
+
+export function padEnd(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - widthOf(text)));
+}
+
+export function padStart(text: string, width: number): string {
+  return " ".repeat(Math.max(0, width - widthOf(text))) + text;
+}
+
+const named: { readonly [code: string]: string } = { "\n": "↵", "\t": "⇥", "\r": "␍", "\u001b": "␛" };
+
+/**
+ * One line that shows every character: line ends and tabs as signs, other control characters and those that reorder text as
+ * code points. The terminal obeys none of them.
+ */
+export function visible(text: string): string {
+  return text.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => named[character] ?? `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Text for messages: escape sequences removed, line ends kept. */
+export function harmless(text: string): string {
+  return stripVTControlCharacters(text)
+    .split("\n")
+    .map((line) => visible(line.replace(/\t/g, "    ")))
+    .join("\n");
+}
