@@ -1,6 +1,7 @@
 // Chat templates against reference renderings: every record must match, or fail with the code of its kind of error.
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { checkAppendOnly } from "../../agent-daemon/src/capture/appendOnly.ts";
 import { ChatTemplate } from "../../agent-daemon/src/capture/chatTemplate.ts";
 import { parseJson } from "../../agent-daemon/src/capture/template/pythonJson.ts";
 import { type Dict, isDict, isList, type Value } from "../../agent-daemon/src/capture/template/values.ts";
@@ -30,6 +31,7 @@ const conversations = new Map(
   ]),
 );
 const generationSpans = list(dict(parseJson(read("generation_spans.json"))).get("records")).map(dict);
+const appendOnly = list(dict(parseJson(read("append_only.json"))).get("records")).map(dict);
 const fixedNow = new Date(String(expected.get("fixed_now")));
 
 const templates = new Map(
@@ -89,3 +91,47 @@ test.each(withSpans)("%s marks the stretches that the model generates", (name) =
     ] as unknown[]);
   }
 });
+
+describe.each(names)("the append-only check of %s", (name) => {
+  const own = appendOnly.filter((record) => record.get("template") === name);
+  test(`agrees with the reference on ${own.length} conversations`, () => {
+    for (const record of own) checkDrift(record);
+  });
+});
+
+function checkDrift(record: Dict): void {
+  const conversation = dict(conversations.get(String(record.get("conversation"))));
+  const template = templates.get(String(record.get("template")))!;
+  const tools = record.get("tools") === true ? list(conversation.get("tools")) : null;
+  const run = () => checkAppendOnly(template, { messages: list(conversation.get("messages")), tools });
+  const name = String(record.get("conversation"));
+  if (record.get("status") === "error") {
+    expect(run, name).toThrow(expect.objectContaining({ name: "RollscopeError" }));
+    return;
+  }
+  const report = run();
+  expect(report.turns, name).toEqual(list(record.get("assistant_turns")).map(Number));
+  if (record.get("status") === "no_assistant_turn") return;
+  const checks = { prompt: "prompt_append_only", turn: "turn_append_only", enter: "generation_prompt_matches_history" };
+  for (const [check, verdict] of Object.entries(checks)) {
+    const found = report.violations.filter((violation) => violation.check === check);
+    expect(found.length === 0, `${name} ${check}`).toBe(record.get(verdict));
+    if (found.length === 0) continue;
+    const [first] = found;
+    const turns = list(dict(record.get("violating_turns")).get(check)).map(Number);
+    expect(
+      found.map((violation) => violation.turn),
+      `${name} ${check}`,
+    ).toEqual(turns);
+    const reference = dict(record.get(`first_${check}_violation`));
+    const [turn, messageIndex, common] = ["turn", "message_index", "common_utf16"].map((key) =>
+      Number(reference.get(key)),
+    );
+    expect(first, `${name} ${check}`).toMatchObject({
+      turn,
+      messageIndex,
+      common,
+      against: String(reference.get("against")),
+    });
+  }
+}
