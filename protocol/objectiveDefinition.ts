@@ -34,9 +34,9 @@ export interface TokenLoss {
   /** d loss / d logp, stop-gradients applied. */
   readonly dLogp: number;
   /** d loss / d entropy, for objectives that read `entropy`. */
-  readonly dEntropy?: number;
+  readonly dEntropy?: number | undefined;
   /** Which bound cut this token's gradient, for the clip fractions. */
-  readonly clipped?: "low" | "high" | "dual";
+  readonly clipped?: "low" | "high" | "dual" | undefined;
 }
 
 /** The parsed objective block; bounds that a recipe left out are infinite. */

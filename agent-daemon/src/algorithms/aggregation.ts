@@ -2,7 +2,7 @@
 // loss has there. Depends on masks and turns alone, so it is known before any forward and for any split into micro-batches.
 import { RollscopeError } from "../../../protocol/errors.ts";
 import type { ObjectiveConfig } from "../../../protocol/objective.ts";
-import { type FlatBatch, throwNonFiniteOccurrence } from "./columns.ts";
+import type { FlatBatch } from "./columns.ts";
 
 /** The units (trajectories, or turns of one) that have trainable tokens; others do not exist for any denominator. */
 export interface Units {
@@ -21,14 +21,16 @@ export function findUnits(batch: FlatBatch, unit: ObjectiveConfig["unit"]): Unit
   const tokens: number[] = [];
   let trainableTokens = 0;
   for (let trajectory = 0; trajectory + 1 < batch.offsets.length; trajectory++) {
+    const end = batch.offsets[trajectory + 1]!;
     const byTurn = new Map<number, number>();
-    for (let o = batch.offsets[trajectory]!; o < batch.offsets[trajectory + 1]!; o++) {
+    let turn = Number.NaN;
+    let index = -1;
+    for (let o = batch.offsets[trajectory]!; o < end; o++) {
       if (batch.mask[o] === 0) continue;
-      const turn = turns === null ? 0 : turns[o]!;
-      if (!Number.isFinite(turn)) throwNonFiniteOccurrence(batch, "turn number", turn, o);
-      let index = byTurn.get(turn);
-      if (index === undefined) {
-        index = tokens.push(0) - 1;
+      const its = turns === null ? 0 : turns[o]!;
+      if (its !== turn) {
+        turn = its;
+        index = byTurn.get(turn) ?? tokens.push(0) - 1;
         byTurn.set(turn, index);
       }
       unitOf[o] = index;

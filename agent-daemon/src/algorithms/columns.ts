@@ -31,6 +31,8 @@ export interface SequenceColumns extends SequenceConstants {
 
 export type ConstantColumn = "old" | "rollout" | "ref" | "advantage" | "staleness" | "turn" | "oldValue" | "returns";
 const constantColumns = ["old", "rollout", "ref", "advantage", "staleness", "turn", "oldValue", "returns"] as const;
+/** Columns that metrics show even where the objective does not read them. */
+const metricColumns: ReadonlySet<ConstantColumn> = new Set(["old", "ref", "advantage", "staleness"]);
 
 export interface FlatBatch {
   /** All occurrences, masked ones included. */
@@ -64,7 +66,8 @@ export function flattenBatch(
   });
   const columns: Record<string, Float64Array | null> = {};
   for (const name of constantColumns) {
-    columns[name] = flattenColumn(sequences, name, required.has(name), { size, offsets, mask });
+    const wanted = required.has(name) || metricColumns.has(name);
+    columns[name] = wanted ? flattenColumn(sequences, name, required.has(name), { size, offsets, mask }) : null;
   }
   return { size, offsets, mask, columns: columns as Record<ConstantColumn, Float64Array | null>, sequences };
 }
@@ -79,13 +82,6 @@ export function trajectoryOf(offsets: Int32Array, occurrence: number): number {
     else high = middle;
   }
   return low;
-}
-
-/** Throws ALGORITHM_NON_FINITE for an occurrence of a batch. */
-export function throwNonFiniteOccurrence(batch: FlatBatch, what: string, value: number, occurrence: number): never {
-  const trajectory = trajectoryOf(batch.offsets, occurrence);
-  const position = occurrence - batch.offsets[trajectory]!;
-  return throwNonFinite(what, value, batch.sequences[trajectory]!, trajectory, position);
 }
 
 function copyMask(source: Column, target: Uint8Array, offset: number, trajectory: number): void {
@@ -141,14 +137,20 @@ function flattenColumn(
     }
     checkLength(column, end - start, name, trajectory);
     flat.set(column, start);
-    for (let o = start; o < end; o++) {
-      if (batch.mask[o] === 1 && !Number.isFinite(flat[o])) {
-        if (!required) return null;
-        throwNonFinite(columnLabels[name], flat[o]!, sequence, trajectory, o - start);
-      }
-    }
+    const position = firstNonFinite(flat, batch.mask, start, end);
+    if (position === null) continue;
+    if (!required) return null;
+    throwNonFinite(columnLabels[name], flat[start + position]!, sequence, trajectory, position);
   }
   return flat;
+}
+
+/** Position of the first trainable number that is not finite. x − x is 0 only for finite x. */
+function firstNonFinite(flat: Float64Array, mask: Uint8Array, start: number, end: number): number | null {
+  for (let o = start; o < end; o++) {
+    if (mask[o] === 1 && flat[o]! - flat[o]! !== 0) return o - start;
+  }
+  return null;
 }
 
 function hasTrainable(mask: Uint8Array, start: number, end: number): boolean {

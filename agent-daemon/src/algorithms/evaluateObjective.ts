@@ -28,9 +28,9 @@ export function evaluateObjective(
   options: ObjectiveOptions = {},
 ): ObjectiveEvaluation {
   const objective = prepareObjective(config, batch, options);
-  const occurrences = Int32Array.from({ length: objective.counts.occurrences }, (_, o) => o);
+  const occurrences = new Int32Array(objective.counts.occurrences).map((_, o) => o);
   const scalars: OccurrenceScalars = {
-    logp: concatenate(batch, objective.counts.occurrences, "logp"),
+    logp: concatenate(batch, objective.counts.occurrences, "logp") ?? [],
     entropy: concatenate(batch, objective.counts.occurrences, "entropy"),
     value: concatenate(batch, objective.counts.occurrences, "newValue"),
   };
@@ -51,12 +51,13 @@ export function evaluateObjective(
   };
 }
 
-/** NaN where a trajectory has no such column: whoever reads it there gets the error that names the token. */
+/** Undefined when no trajectory has the column, NaN where one has not no such column: whoever reads it there gets the error that names the token. */
 function concatenate(
   batch: readonly SequenceColumns[],
   size: number,
   name: "logp" | "entropy" | "newValue",
-): Float64Array {
+): Float64Array | undefined {
+  if (!batch.some((sequence) => sequence[name] !== undefined)) return undefined;
   const flat = new Float64Array(size).fill(Number.NaN);
   let start = 0;
   for (const [trajectory, sequence] of batch.entries()) {
@@ -74,6 +75,6 @@ function splitBySequence(batch: readonly SequenceColumns[], column: ObjectivePar
   let start = 0;
   return batch.map(({ mask }) => {
     start += mask.length;
-    return column === null ? new Float64Array(mask.length) : column.slice(start - mask.length, start);
+    return column === null ? new Float64Array(mask.length) : column.subarray(start - mask.length, start);
   });
 }

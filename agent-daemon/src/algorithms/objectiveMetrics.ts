@@ -3,6 +3,7 @@
 import type { ObjectiveConfig } from "../../../protocol/objective.ts";
 import type { CorrectionTally } from "./corrections.ts";
 import { entropyLoss, entropyTerm } from "./entropy.ts";
+import { k3 } from "./kl.ts";
 
 /** Sums of the three KL estimators over tokens, with the tokens they were taken over. */
 export interface KlSums {
@@ -146,7 +147,7 @@ export function addToKl(sums: KlSums, d: number): void {
   sums.tokens += 1;
   sums.k1 -= d;
   sums.k2 += 0.5 * d * d;
-  sums.k3 += Math.expm1(d) - d;
+  sums.k3 += k3(d);
 }
 
 /** Pools sums of several micro-batches or ranks. */

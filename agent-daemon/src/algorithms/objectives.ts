@@ -13,16 +13,14 @@ import { clamp } from "./logRatio.ts";
 type ObjectiveFunction = (token: ObjectiveToken, settings: ObjectiveSettings) => TokenLoss;
 
 /** −lp. Supervised fine-tuning; advantages are ignored. */
-export const crossEntropy: ObjectiveFunction = ({ logp }) => ({ loss: -logp, dLogp: -1 });
+export const crossEntropy: ObjectiveFunction = ({ logp }) => tokenLoss(-logp, -1);
 
 /** −A·lp */
-export const reinforce: ObjectiveFunction = ({ logp, advantage: A }) => ({ loss: -A * logp, dLogp: -A });
+export const reinforce: ObjectiveFunction = ({ logp, advantage: A }) => tokenLoss(-A * logp, -A);
 
 /** −A·r */
-export const importanceSampling: ObjectiveFunction = ({ ratio: r, ratioSlope, advantage: A }) => ({
-  loss: -A * r,
-  dLogp: -A * ratioSlope,
-});
+export const importanceSampling: ObjectiveFunction = ({ ratio: r, ratioSlope, advantage: A }) =>
+  tokenLoss(-A * r, -A * ratioSlope);
 
 /**
  * −min(r·A, cl(r, 1−lo, 1+hi)·A); for A < 0 the min is floored at c·A, c = dualClip, without gradient strictly below it.
@@ -32,42 +30,41 @@ export const clippedSurrogate: ObjectiveFunction = ({ ratio: r, ratioSlope, adva
   const whole = r * A;
   const cut = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh) * A;
   const surrogate = Math.min(whole, cut);
-  if (A < 0 && surrogate < settings.dualClip * A) return { loss: -settings.dualClip * A, dLogp: 0, clipped: "dual" };
-  if (cut < whole) return { loss: -cut, dLogp: 0, clipped: A > 0 ? "high" : "low" };
-  return { loss: -surrogate, dLogp: -A * ratioSlope };
+  if (A < 0 && surrogate < settings.dualClip * A) return tokenLoss(-settings.dualClip * A, 0, "dual");
+  if (cut < whole) return tokenLoss(-cut, 0, A > 0 ? "high" : "low");
+  return tokenLoss(-surrogate, -A * ratioSlope);
 };
 
 /** −sg(w)·A·lp with w = exp(cl20(lp − rollout)); 0 where (A > 0 and r > 1+hi) or (A < 0 and r < 1−lo) */
 export const minirl: ObjectiveFunction = ({ logp, ratio: r, rolloutRatio: w, advantage: A }, settings) => {
-  if (A > 0 && r > 1 + settings.clipHigh) return { loss: 0, dLogp: 0, clipped: "high" };
-  if (A < 0 && r < 1 - settings.clipLow) return { loss: 0, dLogp: 0, clipped: "low" };
-  return { loss: -w * A * logp, dLogp: -w * A };
+  if (A > 0 && r > 1 + settings.clipHigh) return tokenLoss(0, 0, "high");
+  if (A < 0 && r < 1 - settings.clipLow) return tokenLoss(0, 0, "low");
+  return tokenLoss(-w * A * logp, -w * A);
 };
 
 /** −sg(cl(r, 1−lo, 1+hi))·A·lp. The weight is clipped, the gradient is kept. */
 export const cispo: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
   const weight = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh);
-  return withSide({ loss: -weight * A * logp, dLogp: -weight * A }, r, settings);
+  return tokenLoss(-weight * A * logp, -weight * A, sideOf(r, weight));
 };
 
 /** −sg(min(r, cap))·A·lp */
 export const tis: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
   const weight = Math.min(r, settings.cap);
-  const term = { loss: -weight * A * logp, dLogp: -weight * A };
-  return r > settings.cap ? { ...term, clipped: "high" } : term;
+  return tokenLoss(-weight * A * logp, -weight * A, sideOf(r, weight));
 };
 
 /** A ≥ 0: −A·lp; A < 0: −A·sg(cl(r, 0, 1))·lp, r of the token or of its trajectory (`ratioUnit`) */
 export const topr: ObjectiveFunction = ({ logp, ratio: r, advantage: A }) => {
-  const weight = A >= 0 ? 1 : clamp(r, 0, 1);
-  const term = { loss: -A * weight * logp, dLogp: -A * weight };
-  return A < 0 && r > 1 ? { ...term, clipped: "high" } : term;
+  if (A >= 0) return tokenLoss(-A * logp, -A);
+  const weight = clamp(r, 0, 1);
+  return tokenLoss(-A * weight * logp, -A * weight, sideOf(r, weight));
 };
 
 /** −A·sg(cl(r, 1−lo, 1+hi))·lp, no gradient where r lies outside the bounds */
 export const kimi: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
   const weight = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh);
-  return withSide({ loss: -A * weight * logp, dLogp: weight === r ? -A * weight : 0 }, r, settings);
+  return tokenLoss(-A * weight * logp, weight === r ? -A * weight : 0, sideOf(r, weight));
 };
 
 /**
@@ -78,17 +75,20 @@ export const kimi: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settin
 export const grpo2: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
   const low = 1 - settings.clipLow;
   const high = 1 + settings.clipHigh;
-  if (A >= 0 && r > high) return { loss: -A * high * logp, dLogp: 0, clipped: "high" };
-  if (A < 0 && r < low) return { loss: -A * low * logp, dLogp: 0, clipped: "low" };
+  if (A >= 0 && r > high) return tokenLoss(-A * high * logp, 0, "high");
+  if (A < 0 && r < low) return tokenLoss(-A * low * logp, 0, "low");
   const u = A < 0 && r > 1 ? Math.min(r, settings.softClip) : r;
-  return { loss: -A * u * logp, dLogp: -A * u };
+  return tokenLoss(-A * u * logp, -A * u, sideOf(r, u));
 };
 
-/** Notes for the clip fractions on which side r leaves the bounds. */
-function withSide(term: TokenLoss, r: number, settings: ObjectiveSettings): TokenLoss {
-  if (r > 1 + settings.clipHigh) return { ...term, clipped: "high" };
-  if (r < 1 - settings.clipLow) return { ...term, clipped: "low" };
-  return term;
+/** On which side r was cut to `weight`, for the clip fractions. */
+function sideOf(r: number, weight: number): TokenLoss["clipped"] {
+  return r > weight ? "high" : r < weight ? "low" : undefined;
+}
+
+/** All built-in losses have one shape, which keeps the loop over tokens fast. */
+function tokenLoss(loss: number, dLogp: number, clipped?: TokenLoss["clipped"]): TokenLoss {
+  return { loss, dLogp, dEntropy: undefined, clipped };
 }
 
 function builtIn(

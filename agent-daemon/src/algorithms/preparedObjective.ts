@@ -21,7 +21,7 @@ import type { TokenLoss } from "../../../protocol/objectiveDefinition.ts";
 import type { SequenceConstants } from "./columns.ts";
 import { correctionWeight, type UnitFilters } from "./corrections.ts";
 import { entropySlope } from "./entropy.ts";
-import { klEstimates, klSlope } from "./kl.ts";
+import { klEstimate, klSlope } from "./kl.ts";
 import { clampLogRatio } from "./logRatio.ts";
 import {
   addToKl,
@@ -61,6 +61,8 @@ export interface ObjectivePart {
   readonly dLogp: Float64Array;
   readonly dEntropy: Float64Array | null;
   readonly dValue: Float64Array | null;
+  /** Product of the corrections' weights of each token; null where none is configured. */
+  readonly correction: Float64Array | null;
   readonly sums: ObjectiveSums;
 }
 
@@ -150,6 +152,7 @@ function cotangents(
     dLogp: new Float64Array(occurrences.length),
     dEntropy: reads.entropy ? new Float64Array(occurrences.length) : null,
     dValue: reads.value ? new Float64Array(occurrences.length) : null,
+    correction: config.correction === undefined ? null : new Float64Array(occurrences.length),
     sums,
   };
   const entropyShare =
@@ -167,7 +170,9 @@ function cotangents(
     const unit = units.unitOf[o]!;
     const weight = plan.weights[unit]!;
     const term = policyTerm(plan, token, o, statistics);
-    const policyWeight = weight * correctionOf(plan, token, unit, filters, sums);
+    const correction = correctionOf(plan, token, unit, filters, sums);
+    if (part.correction !== null) part.correction[i] = correction;
+    const policyWeight = weight * correction;
     // A filtered token adds nothing, even where its own loss is enormous.
     if (policyWeight !== 0) {
       sums.policyLoss += policyWeight * term.loss;
@@ -176,7 +181,7 @@ function cotangents(
     }
     if (kl !== null && kl.estimator !== undefined) {
       const difference = (kl.base === "ref" ? token.ref : token.old) - token.logp;
-      sums.klLoss += weight * klEstimates[kl.estimator](clampLogRatio(difference));
+      sums.klLoss += weight * klEstimate(kl.estimator, clampLogRatio(difference));
       part.dLogp[i]! += kl.coef * weight * klSlope(kl.estimator, difference);
     }
     if (part.dEntropy !== null) part.dEntropy[i]! += entropyShare;
@@ -207,8 +212,8 @@ function policyTerm(
   } else {
     throw statisticsMissing(plan.scope);
   }
-  if (!Number.isFinite(term.loss)) finite(plan, `loss by ${definition.name}`, term.loss, occurrence);
-  if (!Number.isFinite(term.dLogp)) finite(plan, `derivative by ${definition.name}`, term.dLogp, occurrence);
+  if (term.loss - term.loss !== 0) finite(plan, `loss by ${definition.name}`, term.loss, occurrence);
+  if (term.dLogp - term.dLogp !== 0) finite(plan, `derivative by ${definition.name}`, term.dLogp, occurrence);
   if (term.dEntropy !== undefined && term.dEntropy !== 0) {
     if (!plan.reads.entropy) throw entropyUndeclared(definition.name);
     finite(plan, "derivative by entropy", term.dEntropy, occurrence);
@@ -246,7 +251,7 @@ function valueCotangent(
 
 /** A number that only a metric would show: left out there when it is not finite. */
 function finiteOrNaN(value: number | undefined): number {
-  return value !== undefined && Number.isFinite(value) ? value : Number.NaN;
+  return value !== undefined && value - value === 0 ? value : Number.NaN;
 }
 
 /** Metrics of one token. */

@@ -62,7 +62,8 @@ export function collectStatistics(plan: ObjectivePlan): StatisticsCollector {
 
 /** A scalar of the engine, or the error that names its token. */
 export function finite(plan: ObjectivePlan, what: string, value: number | undefined, occurrence: number): number {
-  if (value !== undefined && Number.isFinite(value)) return value;
+  // x − x is 0 only for finite x.
+  if (value !== undefined && value - value === 0) return value;
   const trajectory = trajectoryOf(plan.batch.offsets, occurrence);
   const position = occurrence - plan.batch.offsets[trajectory]!;
   return throwNonFinite(what, value ?? Number.NaN, plan.batch.sequences[trajectory]!, trajectory, position);
