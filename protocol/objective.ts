@@ -166,12 +166,9 @@ export const objectiveSchema = z
 
 /** With every default filled in. */
 export type ObjectiveConfig = z.infer<typeof objectiveSchema>;
-/** As a recipe writes it. */
-export type ObjectiveInput = z.input<typeof objectiveSchema>;
 export type ObjectiveKind = ObjectiveConfig["kind"];
 export type KlConfig = NonNullable<ObjectiveConfig["kl"]>;
 export type EntropyConfig = NonNullable<ObjectiveConfig["entropy"]>;
-export type ValueConfig = NonNullable<ObjectiveConfig["value"]>;
 export type CorrectionConfig = NonNullable<ObjectiveConfig["correction"]>;
 
 /**

@@ -1,7 +1,7 @@
 // Clamps shared by every formula: a log-ratio is held to ±20 before it is exponentiated. Holds no policy of its own.
 
 /** cl20's bound: e^20 ≈ 4.9e8 is beyond every useful ratio and far from overflow. */
-export const LOG_RATIO_LIMIT = 20;
+const LOG_RATIO_LIMIT = 20;
 
 /** cl(x, a, b), bounds inclusive. */
 export function clamp(x: number, low: number, high: number): number {

@@ -13,20 +13,20 @@ import { clamp } from "./logRatio.ts";
 type ObjectiveFunction = (token: ObjectiveToken, settings: ObjectiveSettings) => TokenLoss;
 
 /** −lp. Supervised fine-tuning; advantages are ignored. */
-export const crossEntropy: ObjectiveFunction = ({ logp }) => tokenLoss(-logp, -1);
+const crossEntropy: ObjectiveFunction = ({ logp }) => tokenLoss(-logp, -1);
 
 /** −A·lp */
-export const reinforce: ObjectiveFunction = ({ logp, advantage: A }) => tokenLoss(-A * logp, -A);
+const reinforce: ObjectiveFunction = ({ logp, advantage: A }) => tokenLoss(-A * logp, -A);
 
 /** −A·r */
-export const importanceSampling: ObjectiveFunction = ({ ratio: r, ratioSlope, advantage: A }) =>
+const importanceSampling: ObjectiveFunction = ({ ratio: r, ratioSlope, advantage: A }) =>
   tokenLoss(-A * r, -A * ratioSlope);
 
 /**
  * −min(r·A, cl(r, 1−lo, 1+hi)·A); for A < 0 the min is floored at c·A, c = dualClip, without gradient strictly below it.
  * GRPO and PPO with their token's ratio, GSPO with its unit's.
  */
-export const clippedSurrogate: ObjectiveFunction = ({ ratio: r, ratioSlope, advantage: A }, settings) => {
+const clippedSurrogate: ObjectiveFunction = ({ ratio: r, ratioSlope, advantage: A }, settings) => {
   const whole = r * A;
   const cut = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh) * A;
   const surrogate = Math.min(whole, cut);
@@ -36,33 +36,33 @@ export const clippedSurrogate: ObjectiveFunction = ({ ratio: r, ratioSlope, adva
 };
 
 /** −sg(w)·A·lp with w = exp(cl20(lp − rollout)); 0 where (A > 0 and r > 1+hi) or (A < 0 and r < 1−lo) */
-export const minirl: ObjectiveFunction = ({ logp, ratio: r, rolloutRatio: w, advantage: A }, settings) => {
+const minirl: ObjectiveFunction = ({ logp, ratio: r, rolloutRatio: w, advantage: A }, settings) => {
   if (A > 0 && r > 1 + settings.clipHigh) return tokenLoss(0, 0, "high");
   if (A < 0 && r < 1 - settings.clipLow) return tokenLoss(0, 0, "low");
   return tokenLoss(-w * A * logp, -w * A);
 };
 
 /** −sg(cl(r, 1−lo, 1+hi))·A·lp. The weight is clipped, the gradient is kept. */
-export const cispo: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
+const cispo: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
   const weight = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh);
   return tokenLoss(-weight * A * logp, -weight * A, sideOf(r, weight));
 };
 
 /** −sg(min(r, cap))·A·lp */
-export const tis: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
+const tis: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
   const weight = Math.min(r, settings.cap);
   return tokenLoss(-weight * A * logp, -weight * A, sideOf(r, weight));
 };
 
 /** A ≥ 0: −A·lp; A < 0: −A·sg(cl(r, 0, 1))·lp, r of the token or of its trajectory (`ratioUnit`) */
-export const topr: ObjectiveFunction = ({ logp, ratio: r, advantage: A }) => {
+const topr: ObjectiveFunction = ({ logp, ratio: r, advantage: A }) => {
   if (A >= 0) return tokenLoss(-A * logp, -A);
   const weight = clamp(r, 0, 1);
   return tokenLoss(-A * weight * logp, -A * weight, sideOf(r, weight));
 };
 
 /** −A·sg(cl(r, 1−lo, 1+hi))·lp, no gradient where r lies outside the bounds */
-export const kimi: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
+const kimi: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
   const weight = clamp(r, 1 - settings.clipLow, 1 + settings.clipHigh);
   return tokenLoss(-A * weight * logp, weight === r ? -A * weight : 0, sideOf(r, weight));
 };
@@ -72,7 +72,7 @@ export const kimi: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settin
  * A ≥ 0: u = min(r, 1+hi), no gradient when r > 1+hi.
  * A < 0, r > 1: u = min(r, softClip). A < 0, r ≤ 1: u = max(r, 1−lo), no gradient when r < 1−lo.
  */
-export const grpo2: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
+const grpo2: ObjectiveFunction = ({ logp, ratio: r, advantage: A }, settings) => {
   const low = 1 - settings.clipLow;
   const high = 1 + settings.clipHigh;
   if (A >= 0 && r > high) return tokenLoss(-A * high * logp, 0, "high");
