@@ -17,6 +17,8 @@ export const errorCodes = {
   ENGINE_REQUEST_INVALID: { retryable: false },
   ENGINE_MEDIA_UNSUPPORTED: { retryable: false },
   ENGINE_UNSUPPORTED: { retryable: false },
+  ENGINE_SAVE_FAILED: { retryable: true },
+  ENGINE_LIBRARY_MISSING: { retryable: false },
   ENGINE_INTERNAL: { retryable: false },
   // algorithms
   OBJECTIVE_INVALID: { retryable: false },

@@ -29,7 +29,8 @@ struct ModelConfig {
   bool tied_head = false;
   bool attention_bias = false;      // q, k, v carry a bias
   bool query_key_norm = false;      // RMSNorm per head on q and k, before rope
-  std::vector<float> inverse_frequencies;  // [head_dim / 2], rope scaling applied
+  bool value_head = false;          // value_head.weight [hidden] and value_head.bias [1] exist
+  std::vector<double> inverse_frequencies;  // [head_dim / 2], rope scaling applied
   float rope_attention_scale = 1.0f;       // multiplies cos and sin (yarn)
   MixtureConfig mixture;
 

@@ -45,6 +45,8 @@ struct LayerLayout {
 class ParameterLayout {
  public:
   explicit ParameterLayout(const ModelConfig& config);
+  ParameterLayout(const ParameterLayout&) = delete;
+  ParameterLayout& operator=(const ParameterLayout&) = delete;
 
   int64_t size() const { return size_; }              // floats in an arena
   int64_t parameter_count() const { return count_; }  // without alignment gaps, a tied matrix once
@@ -55,6 +57,8 @@ class ParameterLayout {
   int64_t embedding() const { return embedding_; }    // [vocabulary, hidden]
   int64_t final_norm() const { return final_norm_; }  // [hidden]
   int64_t head() const { return head_; }              // [vocabulary, hidden]; equals embedding() when tied
+  int64_t value_weight() const { return value_weight_; }  // [hidden]; −1 without a value head
+  int64_t value_bias() const { return value_bias_; }      // [1]
   const LayerLayout& layer(int64_t index) const { return layers_[static_cast<size_t>(index)]; }
 
  private:
@@ -62,11 +66,13 @@ class ParameterLayout {
   void align();
 
   std::vector<TensorSlot> slots_;
-  std::unordered_map<std::string, size_t> by_name_;
+  std::unordered_map<std::string_view, size_t> by_name_;  // keys live in slots_
   std::vector<LayerLayout> layers_;
   int64_t embedding_ = -1;
   int64_t final_norm_ = -1;
   int64_t head_ = -1;
+  int64_t value_weight_ = -1;
+  int64_t value_bias_ = -1;
   int64_t size_ = 0;
   int64_t count_ = 0;
 };

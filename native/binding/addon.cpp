@@ -1,0 +1,52 @@
+// Entry of the native addon: what JavaScript finds in it. Typed in index.d.ts.
+#include <napi.h>
+
+#include <omp.h>
+
+#include "addon_state.h"
+#include "kernels.h"
+#include "model_binding.h"
+#if __has_include("trainer_binding.h")
+#include "trainer_binding.h"
+#endif
+#if __has_include("generation_binding.h")
+#include "generation_binding.h"
+#endif
+
+namespace rollscope::binding {
+
+namespace {
+
+/// cpu(): { kernels, processors }.
+Napi::Value cpu(const Napi::CallbackInfo& info) {
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("kernels", kernels().name);
+  result.Set("processors", omp_get_num_procs());
+  return result;
+}
+
+Napi::Object initialise(Napi::Env env, Napi::Object exports) {
+  auto* state = new AddonState();
+  env.SetInstanceData<AddonState>(state);
+  const auto keep = [&](const char* name, Napi::Function constructor, Napi::FunctionReference& reference) {
+    reference = Napi::Persistent(constructor);
+    exports.Set(name, constructor);
+  };
+  keep("CancelToken", CancelBinding::define(env), state->cancel_class);
+  state->model_class = Napi::Persistent(ModelBinding::define(env));
+  exports.Set("loadModel", Napi::Function::New(env, load_model));
+  exports.Set("cpu", Napi::Function::New(env, cpu));
+#if __has_include("trainer_binding.h")
+  keep("NativeTrainer", TrainerBinding::define(env), state->trainer_class);
+#endif
+#if __has_include("generation_binding.h")
+  register_generation(env, exports);
+#endif
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(rollscope, initialise)
+
+}  // namespace rollscope::binding

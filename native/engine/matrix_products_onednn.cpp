@@ -1,0 +1,296 @@
+// Matrix products on oneDNN: one primitive per shape, created once and kept. Weights stay in their Hugging Face layout
+// unless they were packed. See matrix_products.h for the promises.
+#ifndef ROLLSCOPE_CBLAS
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "aligned_buffer.h"
+#include "engine_error.h"
+#include "matrix_products.h"
+#include "oneapi/dnnl/dnnl.hpp"
+
+namespace rollscope {
+
+namespace {
+
+using dnnl::memory;
+
+/// Row counts that get a kernel of their own. Rows beyond the last whole one are computed in a padded block.
+constexpr int64_t kFullBlock = 64;
+/// Height of every product where row independence could not be shown.
+constexpr int64_t kFallbackRows = 64;
+
+int64_t small_bucket(int64_t rows) {
+  int64_t bucket = 1;
+  while (bucket < rows) bucket *= 2;
+  return bucket;
+}
+
+enum class Kind : int64_t { forward = 0, forward_packed = 1, input_gradient = 2, weight_gradient = 3 };
+
+struct Shape {
+  Kind kind;
+  bool accumulate;
+  int64_t rows, out, in;
+  bool operator==(const Shape&) const = default;
+};
+
+struct ShapeHash {
+  size_t operator()(const Shape& shape) const {
+    uint64_t hash = static_cast<uint64_t>(shape.kind) * 2 + (shape.accumulate ? 1 : 0);
+    for (const int64_t part : {shape.rows, shape.out, shape.in}) {
+      hash = (hash ^ static_cast<uint64_t>(part)) * 0x9e3779b97f4a7c15ull;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+struct Product {
+  dnnl::matmul primitive;
+  memory source, weights, target;
+  size_t scratch = 0;
+  memory::desc scratch_desc;
+};
+
+struct OnednnPacked final : PackedMatrix {
+  memory contents;
+};
+
+memory::desc matrix(int64_t rows, int64_t columns, memory::format_tag tag = memory::format_tag::ab) {
+  return memory::desc({rows, columns}, memory::data_type::f32, tag);
+}
+
+}  // namespace
+
+struct MatrixProducts::State {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::unordered_map<Shape, Product, ShapeHash> products;
+  std::unordered_map<Shape, memory::desc, ShapeHash> packings;  // key: forward_packed, rows 0
+  std::unordered_map<Shape, bool, ShapeHash> verified;
+  AlignedBuffer<uint8_t> scratch;
+  AlignedBuffer<float> tail_in, tail_out;
+  int threads = 1;
+  bool row_independent = true;
+
+  memory attach(const memory::desc& desc) { return memory(desc, engine, nullptr); }
+
+  dnnl::primitive_attr attributes(bool accumulate) {
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (accumulate) {
+      dnnl::post_ops sum;
+      sum.append_sum(1.0f);
+      attr.set_post_ops(sum);
+    }
+    return attr;
+  }
+
+  const memory::desc& packing(int64_t out, int64_t in) {
+    const Shape key{Kind::forward_packed, false, 0, out, in};
+    auto found = packings.find(key);
+    if (found == packings.end()) {
+      const dnnl::matmul::primitive_desc chosen(engine, matrix(kFullBlock, in), matrix(in, out, memory::format_tag::any),
+                                                matrix(kFullBlock, out), attributes(false));
+      found = packings.emplace(key, chosen.weights_desc()).first;
+    }
+    return found->second;
+  }
+
+  Product& product(const Shape& shape) {
+    const auto found = products.find(shape);
+    if (found != products.end()) return found->second;
+    memory::desc source, weights, target;
+    switch (shape.kind) {
+      case Kind::forward:
+        source = matrix(shape.rows, shape.in);
+        weights = matrix(shape.in, shape.out, memory::format_tag::ba);
+        target = matrix(shape.rows, shape.out);
+        break;
+      case Kind::forward_packed:
+        source = matrix(shape.rows, shape.in);
+        weights = packing(shape.out, shape.in);
+        target = matrix(shape.rows, shape.out);
+        break;
+      case Kind::input_gradient:
+        source = matrix(shape.rows, shape.out);
+        weights = matrix(shape.out, shape.in);
+        target = matrix(shape.rows, shape.in);
+        break;
+      case Kind::weight_gradient:
+        source = matrix(shape.out, shape.rows, memory::format_tag::ba);
+        weights = matrix(shape.rows, shape.in);
+        target = matrix(shape.out, shape.in);
+        break;
+    }
+    const dnnl::matmul::primitive_desc desc(engine, source, weights, target, attributes(shape.accumulate));
+    Product made;
+    made.primitive = dnnl::matmul(desc);
+    made.source = attach(source);
+    made.weights = attach(weights);
+    made.target = attach(target);
+    made.scratch_desc = desc.scratchpad_desc();
+    made.scratch = made.scratch_desc.get_size();
+    return products.emplace(shape, std::move(made)).first->second;
+  }
+
+  void run(const Shape& shape, float* target, const float* source, const void* weights) {
+    try {
+      Product& chosen = product(shape);
+      chosen.source.set_data_handle(const_cast<float*>(source));
+      chosen.weights.set_data_handle(const_cast<void*>(weights));
+      chosen.target.set_data_handle(target);
+      if (static_cast<int64_t>(chosen.scratch) > scratch.size()) scratch.resize(static_cast<int64_t>(chosen.scratch));
+      chosen.primitive.execute(stream, {{DNNL_ARG_SRC, chosen.source},
+                                        {DNNL_ARG_WEIGHTS, chosen.weights},
+                                        {DNNL_ARG_DST, chosen.target},
+                                        {DNNL_ARG_SCRATCHPAD, memory(chosen.scratch_desc, engine, scratch.data())}});
+      stream.wait();
+    } catch (const dnnl::error& error) {
+      throw EngineError(error.status == dnnl_out_of_memory ? "ENGINE_OUT_OF_MEMORY" : "ENGINE_INTERNAL",
+                        std::string("The matrix library failed: ") + error.what() + ".",
+                        "Report this with the CPU's name and the model's config.json.");
+    }
+  }
+
+  /// Computes the last `rows` rows in a block padded to `height`, through copies: callers' buffers are never overrun.
+  void run_padded(Shape shape, int64_t height, float* target, const float* source, const void* weights, int64_t source_width,
+                  int64_t target_width, bool accumulate) {
+    const int64_t rows = shape.rows;
+    tail_in.reserve(height * source_width);
+    tail_out.reserve(height * target_width);
+    std::memcpy(tail_in.data(), source, static_cast<size_t>(rows * source_width) * sizeof(float));
+    std::memset(tail_in.data() + rows * source_width, 0, static_cast<size_t>((height - rows) * source_width) * sizeof(float));
+    const size_t result_bytes = static_cast<size_t>(rows * target_width) * sizeof(float);
+    if (accumulate) {
+      std::memcpy(tail_out.data(), target, result_bytes);
+      std::memset(tail_out.data() + rows * target_width, 0, static_cast<size_t>((height - rows) * target_width) * sizeof(float));
+    }
+    shape.rows = height;
+    run(shape, tail_out.data(), tail_in.data(), weights);
+    std::memcpy(target, tail_out.data(), result_bytes);
+  }
+
+  void run_rows(Kind kind, float* target, const float* source, const void* weights, int64_t rows, int64_t out, int64_t in,
+                bool accumulate) {
+    const int64_t source_width = kind == Kind::input_gradient ? out : in;
+    const int64_t target_width = kind == Kind::input_gradient ? in : out;
+    int64_t done = 0;
+    if (row_independent) {
+      const int64_t whole = rows / kFullBlock * kFullBlock;
+      if (whole > 0) run({kind, accumulate, whole, out, in}, target, source, weights);
+      done = whole;
+    } else {
+      for (; done + kFallbackRows <= rows; done += kFallbackRows) {
+        run({kind, accumulate, kFallbackRows, out, in}, target + done * target_width, source + done * source_width, weights);
+      }
+    }
+    const int64_t left = rows - done;
+    if (left <= 0) return;
+    const int64_t height = row_independent ? small_bucket(left) : kFallbackRows;
+    float* tail_target = target + done * target_width;
+    const float* tail_source = source + done * source_width;
+    if (height == left) {
+      run({kind, accumulate, left, out, in}, tail_target, tail_source, weights);
+    } else {
+      run_padded({kind, accumulate, left, out, in}, height, tail_target, tail_source, weights, source_width, target_width, accumulate);
+    }
+  }
+};
+
+MatrixProducts::MatrixProducts(int threads) : state_(std::make_unique<State>()) {
+  state_->threads = threads > 0 ? threads : omp_get_num_procs();
+  omp_set_num_threads(state_->threads);
+}
+
+MatrixProducts::~MatrixProducts() = default;
+
+int MatrixProducts::threads() const { return state_->threads; }
+
+void MatrixProducts::forward(float* y, const float* x, const float* w, int64_t rows, int64_t out, int64_t in, bool accumulate) {
+  state_->run_rows(Kind::forward, y, x, w, rows, out, in, accumulate);
+}
+
+void MatrixProducts::input_gradient(float* dx, const float* dy, const float* w, int64_t rows, int64_t out, int64_t in,
+                                    bool accumulate) {
+  state_->run_rows(Kind::input_gradient, dx, dy, w, rows, out, in, accumulate);
+}
+
+void MatrixProducts::weight_gradient(float* dw, const float* dy, const float* x, int64_t rows, int64_t out, int64_t in,
+                                     bool accumulate) {
+  if (rows <= 0) {
+    if (!accumulate) std::memset(dw, 0, static_cast<size_t>(out * in) * sizeof(float));
+    return;
+  }
+  state_->run({Kind::weight_gradient, accumulate, rows, out, in}, dw, dy, x);
+}
+
+std::shared_ptr<PackedMatrix> MatrixProducts::pack(const float* w, int64_t out, int64_t in) {
+  auto packed = std::make_shared<OnednnPacked>();
+  const memory::desc& desc = state_->packing(out, in);
+  packed->out = out;
+  packed->in = in;
+  packed->bytes = static_cast<int64_t>(desc.get_size());
+  try {
+    packed->contents = memory(desc, state_->engine);
+  } catch (const dnnl::error&) {
+    throw EngineError("ENGINE_OUT_OF_MEMORY", "The engine could not get " + std::to_string(packed->bytes >> 20) + " MiB for packed weights.",
+                      "Close other programs or use a smaller model.");
+  }
+  repack(*packed, w);
+  return packed;
+}
+
+void MatrixProducts::repack(PackedMatrix& packed, const float* w) {
+  auto& target = static_cast<OnednnPacked&>(packed);
+  memory source(matrix(packed.in, packed.out, memory::format_tag::ba), state_->engine, const_cast<float*>(w));
+  dnnl::reorder(source, target.contents).execute(state_->stream, source, target.contents);
+  state_->stream.wait();
+}
+
+void MatrixProducts::forward(float* y, const float* x, const PackedMatrix& w, int64_t rows) {
+  const auto& packed = static_cast<const OnednnPacked&>(w);
+  state_->run_rows(Kind::forward_packed, y, x, packed.contents.get_data_handle(), rows, packed.out, packed.in, false);
+}
+
+bool MatrixProducts::verify_row_independence(const float* w, int64_t out, int64_t in) {
+  const Shape key{Kind::forward, false, 0, out, in};
+  const auto known = state_->verified.find(key);
+  if (known != state_->verified.end()) return known->second;
+  if (!state_->row_independent) return false;
+  const int64_t most = out * in > (int64_t{1} << 23) ? 128 : 1024;  // a vocabulary's matrix would take seconds otherwise
+  AlignedBuffer<float> x(most * in), reference(most * out), y(most * out);
+  uint32_t noise = 12345;
+  for (int64_t i = 0; i < most * in; i++) {
+    noise = noise * 1664525u + 1013904223u;
+    x.data()[i] = static_cast<float>(noise >> 8) / 8388608.0f - 1.0f;
+  }
+  forward(reference.data(), x.data(), w, most, out, in);
+  const std::shared_ptr<PackedMatrix> packed = pack(w, out, in);
+  bool same = true;
+  for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{7}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{192}, int64_t{512}, most}) {
+    if (rows > most) continue;
+    const size_t bytes = static_cast<size_t>(rows * out) * sizeof(float);
+    if (rows != most) {
+      forward(y.data(), x.data(), w, rows, out, in);
+      same = same && std::memcmp(y.data(), reference.data(), bytes) == 0;
+    }
+    forward(y.data(), x.data(), *packed, rows);
+    same = same && std::memcmp(y.data(), reference.data(), bytes) == 0;
+    if (!same) break;
+  }
+  if (!same) state_->row_independent = false;
+  state_->verified.emplace(key, same);
+  return same;
+}
+
+}  // namespace rollscope
+
+#endif
