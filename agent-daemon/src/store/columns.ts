@@ -102,7 +102,7 @@ export async function decodeColumn<D extends Dtype = Dtype>(
 
 export function decodeInline(column: InlineColumn): TypedArray {
   const size = elementBytes[column.dtype];
-  let bytes = column.data;
+  let bytes: Uint8Array = column.data;
   if (column.codec !== "raw") {
     try {
       bytes = fromPlanes(inflateRawSync(column.data), size);

@@ -20,7 +20,7 @@ const largestInt64 = 2n ** 63n - 1n;
 /** A whole number of 16 or more digits that is not part of a fraction or an exponent: JSON.parse might change it. */
 const longInteger = /(?<![.\d])\d{16,}(?![.\deE])/;
 
-/** Keys with a value of undefined are left out, as JSON does. */
+/** Keys with a value of undefined are left out, as JSON does; a bigint that a number can hold comes back as a number. */
 export function encodeDocument(value: unknown): string {
   const state = { bigint: false };
   const plain = toPlain(value, state);
@@ -42,9 +42,10 @@ function parseNumber(text: string): number | bigint {
 function toPlain(value: unknown, state: { bigint: boolean }): unknown {
   if (typeof value === "number") return plainNumber(value);
   if (typeof value === "bigint") {
-    // A bigint that a number could hold would come back as a number; one beyond 64 bits would lose digits inside SQLite.
-    if (Number.isSafeInteger(Number(value)) || value < smallestInt64 || value > largestInt64)
-      return { $int: `${value}` };
+    const number = Number(value);
+    if (Number.isSafeInteger(number)) return number;
+    // Inside SQLite an integer beyond 64 bits would lose digits.
+    if (value < smallestInt64 || value > largestInt64) return { $int: `${value}` };
     state.bigint = true;
     return value;
   }

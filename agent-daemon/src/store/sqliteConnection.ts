@@ -101,9 +101,20 @@ export class SqliteConnection {
 
   dispose(): void {
     if (!this.#open) return;
+    if (!this.readOnly) this.#foldLog();
     this.#open = false;
     this.#statements.clear();
     this.#database.close();
+  }
+
+  /** Moves the log into the file, so that a closed store is one file; left for the next opening if somebody reads. */
+  #foldLog(): void {
+    try {
+      this.all("PRAGMA busy_timeout = 0", []);
+      this.all("PRAGMA wal_checkpoint(TRUNCATE)", []);
+    } catch {
+      // The log is as good a place for what it holds.
+    }
   }
 
   #setDurable(durable: boolean): void {
