@@ -84,6 +84,8 @@ const events = {
     model: z.string(),
     steps: count,
     seed: count,
+    /** Steps after which the held-out tasks are evaluated; 0 is before the first. */
+    evaluations: z.array(count),
     /** Step that the attempt goes on from, and the checkpoint it read; null for the first attempt. */
     resumed: z.object({ step: count, checkpoint: z.string().nullable(), voidedSteps: count }).nullable(),
   }),

@@ -1,0 +1,53 @@
+// How well the held-out tasks went, from the base weights to the last ones: one line while a run goes on, a table at its end.
+import type { EvaluationSummary } from "../../../protocol/journal.ts";
+import { formatNumber, formatPercent } from "./terminal/numbers.ts";
+import { renderTable } from "./terminal/table.ts";
+
+export interface EvaluationPoint {
+  readonly step: number;
+  readonly summary: EvaluationSummary;
+}
+
+/** Scores between 0 and 1 read as percentages, others as numbers. */
+function formatScore(value: number): string {
+  return value >= 0 && value <= 1 ? formatPercent(value) : formatNumber(value);
+}
+
+function nameOf(step: number): string {
+  return step === 0 ? "base" : `step ${step}`;
+}
+
+/** `held out: base 28.3 % → step 10 45.0 %` */
+export function evaluationLine(evaluations: readonly EvaluationPoint[]): string {
+  const shown =
+    evaluations.length > 4
+      ? [evaluations[0], ...evaluations.slice(-3)].filter((each) => each !== undefined)
+      : evaluations;
+  const points = shown.map(
+    ({ step, summary }) => `${nameOf(step)} ${formatScore(summary.scores["score"] ?? Number.NaN)}`,
+  );
+  return `held out: ${points.join(" → ")}`;
+}
+
+/** One row a score, columns base, final and the difference; nothing before two evaluations. */
+export function evaluationTable(evaluations: readonly EvaluationPoint[], width: number | null): string[] {
+  const base = evaluations[0];
+  const final = evaluations.at(-1);
+  if (base === undefined || final === undefined || base === final) {
+    return base === undefined ? [] : [evaluationLine(evaluations)];
+  }
+  const names = [...new Set([...Object.keys(base.summary.scores), ...Object.keys(final.summary.scores)])];
+  const rows = names.map((name) => {
+    const before = base.summary.scores[name] ?? Number.NaN;
+    const after = final.summary.scores[name] ?? Number.NaN;
+    const gain = after - before;
+    return [name, formatScore(before), formatScore(after), `${gain >= 0 ? "+" : "−"}${formatScore(Math.abs(gain))}`];
+  });
+  const columns = [
+    { title: `held out (${final.summary.tasks} tasks)` },
+    { title: nameOf(base.step), align: "right" as const },
+    { title: nameOf(final.step), align: "right" as const },
+    { title: "change", align: "right" as const },
+  ];
+  return renderTable(columns, rows, width);
+}

@@ -1,0 +1,115 @@
+// The picture of a run in progress: title, progress bar with time left, curves of reward, loss and KL, the evaluations so far.
+// Pure: a state and a size in, lines out, none wider than the size.
+import { evaluationLine } from "./evaluationTable.ts";
+import { curveOf, type RunProgress, timeLeft } from "./runProgress.ts";
+import { type Curve, curves } from "./shownMetrics.ts";
+import { drawChart } from "./terminal/chart.ts";
+import type { Paint } from "./terminal/colors.ts";
+import { formatDuration, formatNumber } from "./terminal/numbers.ts";
+import { progressBar } from "./terminal/progressBar.ts";
+import { padEnd, truncate, visible } from "./terminal/text.ts";
+
+/** How far the current phase is; null where it does not say. */
+export interface PhaseProgress {
+  readonly done: number;
+  readonly total: number;
+  /** `rollouts`, `tokens`. */
+  readonly unit: string;
+}
+
+export interface LiveState {
+  readonly progress: RunProgress;
+  readonly phase: PhaseProgress | null;
+  readonly now: number;
+  /** What stop or pause was asked for and is not yet done. */
+  readonly notice: string | null;
+}
+
+export interface ViewSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+const labelWidth = 9;
+const valueWidth = 11;
+const tallest = 4;
+
+export function renderLive(state: LiveState, size: ViewSize, paint: Paint): string[] {
+  const { progress } = state;
+  const head = [titleLine(progress, size.width, paint), progressLine(state, size.width, paint)];
+  const tail = [
+    ...evaluationLines(progress, size.width, paint),
+    ...warningLines(progress, size.width, paint),
+    ...(state.notice === null ? [] : [paint("yellow", truncate(visible(state.notice), size.width))]),
+  ];
+  const room = size.height - head.length - tail.length;
+  const height = Math.max(0, Math.min(tallest, Math.floor(room / curves.length)));
+  const charts = height === 0 ? [] : curves.flatMap((curve) => chartLines(curve, progress, size.width, height, paint));
+  return [...head, ...charts, ...tail].slice(0, size.height);
+}
+
+function titleLine(progress: RunProgress, width: number, paint: Paint): string {
+  const title = visible(progress.run || "starting");
+  const rest = truncate(` ${visible(progress.model)}`, Math.max(0, width - title.length));
+  return `${paint("bold", truncate(title, width))}${paint("dim", rest)}`;
+}
+
+function progressLine(state: LiveState, width: number, paint: Paint): string {
+  const { progress, phase } = state;
+  const left = timeLeft(progress);
+  const inPhase = phase === null || phase.total === 0 ? 0 : phase.done / phase.total;
+  const parts = [
+    `step ${progress.step}/${progress.steps}`,
+    phase === null ? (progress.phase ?? "") : `${progress.phase} ${phase.done}/${phase.total} ${phase.unit}`,
+    progress.attemptBegun === null ? "" : `${formatDuration(state.now - progress.attemptBegun)} gone`,
+    left === null ? "" : `${formatDuration(left - elapsedInStep(state))} left`,
+  ].filter((part) => part !== "");
+  const text = parts.join(" · ");
+  const barWidth = Math.min(40, width - text.length - 1);
+  if (barWidth < 8) return truncate(text, width);
+  const doneSteps = progress.step + (progress.phase === "sampling" ? inPhase * 0.5 : 0);
+  const fraction = progress.steps === 0 ? 0 : doneSteps / progress.steps;
+  return `${paint("green", progressBar(fraction, barWidth))} ${text}`;
+}
+
+/** Milliseconds of the current step that have passed, but never more than a step takes. */
+function elapsedInStep({ progress, now }: LiveState): number {
+  const usual = progress.points.at(-1)?.milliseconds ?? 0;
+  return Math.min(usual, Math.max(0, now - (progress.mark ?? now)));
+}
+
+function chartLines(curve: Curve, progress: RunProgress, width: number, height: number, paint: Paint): string[] {
+  const values = curveOf(progress, curve);
+  const chartWidth = Math.max(4, width - labelWidth - valueWidth);
+  const chart = drawChart(values, { width: chartWidth, height }, progress.steps);
+  const latest = values.at(-1);
+  return chart.lines.map((line, row) => {
+    const label = row === 0 ? curve.title : row === 1 && latest !== undefined ? formatNumber(latest) : "";
+    const edge =
+      chart.range === null
+        ? ""
+        : row === 0
+          ? formatNumber(chart.range.max)
+          : row === height - 1
+            ? formatNumber(chart.range.min)
+            : chart.gaps > 0 && row === 1
+              ? `${chart.gaps} gaps`
+              : "";
+    const shown = height === 1 && latest !== undefined ? formatNumber(latest) : edge;
+    const left =
+      row === 0 ? paint("bold", padEnd(truncate(label, labelWidth - 1), labelWidth)) : padEnd(label, labelWidth);
+    return `${left}${paint(curve.color, line)} ${paint("dim", truncate(shown, valueWidth - 1))}`;
+  });
+}
+
+function evaluationLines(progress: RunProgress, width: number, paint: Paint): string[] {
+  if (progress.evaluations.length === 0) return [];
+  return [paint("cyan", truncate(evaluationLine(progress.evaluations), width))];
+}
+
+function warningLines(progress: RunProgress, width: number, paint: Paint): string[] {
+  const last = progress.warnings.at(-1);
+  if (last === undefined) return [];
+  const count = progress.warnings.length === 1 ? "" : ` (${progress.warnings.length} warnings)`;
+  return [paint("yellow", truncate(visible(`! ${last.message}${count}`), width))];
+}
