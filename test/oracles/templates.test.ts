@@ -102,7 +102,8 @@ describe.each(names)("the append-only check of %s", (name) => {
 function checkDrift(record: Dict): void {
   const conversation = dict(conversations.get(String(record.get("conversation"))));
   const template = templates.get(String(record.get("template")))!;
-  const tools = record.get("tools") === true ? list(conversation.get("tools")) : null;
+  const tools =
+    record.get("tools") === "empty_list" ? [] : record.get("tools") === true ? list(conversation.get("tools")) : null;
   const run = () => checkAppendOnly(template, { messages: list(conversation.get("messages")), tools });
   const name = String(record.get("conversation"));
   if (record.get("status") === "error") {
