@@ -42,7 +42,6 @@ export function checkAppendOnly(
 ): AppendOnlyReport {
   const { messages } = conversation;
   const turns = messages.flatMap((message, index) => (roleOf(message) === "assistant" ? [index] : []));
-  if (turns.length === 0) return { turns, violations: [], unrenderable: [] };
   const full = template.render({ ...conversation, addGenerationPrompt: false }).text;
   const unrenderable = new Set<number>();
   const upTo = (count: number, addGenerationPrompt: boolean): string | undefined => {
