@@ -47,13 +47,18 @@ export const launcherSchema = z
 
 export const dataSchema = z
   .strictObject({
-    train: z.string().min(1).describe("JSONL task file, one task a line; relative to the recipe's folder."),
+    train: z
+      .string()
+      .min(1)
+      .describe(
+        "JSONL task file, one task a line: a path relative to the recipe's folder, or hf://datasets/owner/name[@revision]/path.",
+      ),
     heldOut: z
       .string()
       .min(1)
       .nullable()
       .default(null)
-      .describe("JSONL task file for evaluation; null = heldOutCount tasks are taken out of train."),
+      .describe("JSONL task file for evaluation, named like train; null = heldOutCount tasks are taken out of train."),
     heldOutCount: z
       .int()
       .min(0)

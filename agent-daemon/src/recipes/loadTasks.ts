@@ -1,9 +1,10 @@
 // The tasks of a recipe: both splits, read from its files, named and checked. Order is decided elsewhere (dataOrder.ts).
-import { isAbsolute, join, relative } from "node:path";
+import { relative } from "node:path";
 import type { Split, Task } from "../../../protocol/agent.ts";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import type { RecipeConfig } from "../../../protocol/recipe.ts";
 import { chooseHeldOut } from "./dataOrder.ts";
+import { ensureDataFile, type SourceOptions } from "./models.ts";
 import { readTaskFile, type TaskFileRow } from "./taskFile.ts";
 
 export interface RecipeTasks {
@@ -71,17 +72,18 @@ async function readSplit(
  * Reads the tasks of both splits.
  *
  * @param folder the recipe's folder
- * @throws DATA_FILE_NOT_FOUND, DATA_ROW_INVALID (file and line), DATA_EMPTY
+ * @throws DATA_FILE_NOT_FOUND, DATA_ROW_INVALID (file and line), DATA_EMPTY, and as ensureDataFile for hf:// files
  */
 export async function loadTasks(
   folder: string,
   config: Pick<RecipeConfig, "data" | "training" | "taskSchema">,
+  options: Omit<SourceOptions, "folder"> = {},
 ): Promise<RecipeTasks> {
   const { data } = config;
-  const pathOf = (name: string) => (isAbsolute(name) ? name : join(folder, name));
-  const rows = await readSplit(pathOf(data.train), "train", data.limit, config);
+  const pathOf = (name: string) => ensureDataFile(name, { ...options, folder });
+  const rows = await readSplit(await pathOf(data.train), "train", data.limit, config);
   if (data.heldOut !== null) {
-    return { train: rows, heldOut: await readSplit(pathOf(data.heldOut), "heldOut", null, config) };
+    return { train: rows, heldOut: await readSplit(await pathOf(data.heldOut), "heldOut", null, config) };
   }
   if (data.heldOutCount >= rows.length) {
     throw new RollscopeError(
