@@ -38,7 +38,6 @@ function inlineOrBlob<Item extends z.ZodType>(item: Item) {
 
 export const planSchema = inlineOrBlob(consumptionSchema);
 export const ledgerSchema = inlineOrBlob(ledgerEntrySchema);
-export type Ledger = z.infer<typeof ledgerSchema>;
 
 /** What a step is going to consume. At most one plan per (run, step) is not void. */
 export const planDocumentSchema = z.strictObject({

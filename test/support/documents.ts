@@ -4,6 +4,7 @@ import type { CallDocument } from "../../protocol/call.ts";
 import type { Column } from "../../protocol/column.ts";
 import { newRecord, type RecordDocument, type TaskDocument, type ToolEventDocument } from "../../protocol/record.ts";
 import type { RecordDataDocument } from "../../protocol/recordData.ts";
+import { type StepDocument, stepDocumentId } from "../../protocol/step.ts";
 
 export const run = "run-1";
 
@@ -100,6 +101,25 @@ export function row(
     occurrences: 2,
     spans: [{ call: `${recordId}/c0`, from: 0, start: 0, length: 2 }],
     columns: { advantage: column(Float32Array.of(1, -1)) },
+    ...change,
+  };
+}
+
+export function step(number: number, change: Partial<StepDocument> = {}): StepDocument {
+  return {
+    id: stepDocumentId(run, 1, number),
+    run,
+    attempt: 1,
+    step: number,
+    window: number,
+    outcome: { kind: "applied" },
+    metrics: {},
+    ledger: { kind: "inline", entries: [] },
+    weightVersion: number,
+    checkpoint: null,
+    wallMs: 1,
+    committed: 2000 + number,
+    voidedBy: null,
     ...change,
   };
 }
