@@ -1,5 +1,5 @@
 // The per-token numbers of a step, as rows to be stored: one row a trajectory, over its trainable tokens. It computes nothing.
-import type { CallSpan, RecordDataColumnName } from "../../../protocol/recordData.ts";
+import type { RecordDataColumnName, RecordDataDocument } from "../../../protocol/recordData.ts";
 import type { Trajectory } from "../../../protocol/trajectory.ts";
 import type { SequenceConstants } from "../algorithms/columns.ts";
 import { trainablePositions } from "./occurrenceColumns.ts";
@@ -14,7 +14,7 @@ export interface TrainingRow {
   readonly window: number;
   readonly pass: number;
   readonly occurrences: number;
-  readonly spans: readonly CallSpan[];
+  readonly spans: RecordDataDocument["spans"];
   readonly columns: RowColumns;
 }
 
@@ -68,7 +68,7 @@ function tokenRewards(trajectory: Trajectory): Float32Array | undefined {
 }
 
 /** Runs of trainable tokens that follow each other within one call. */
-function spansOf({ trainable, call, calls }: Trajectory): CallSpan[] {
+function spansOf({ trainable, call, calls }: Trajectory): RecordDataDocument["spans"] {
   const spans: { call: string; from: number; start: number; length: number }[] = [];
   let occurrence = 0;
   let inCall = 0;
