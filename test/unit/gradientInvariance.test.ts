@@ -75,7 +75,7 @@ describe("loss and gradient", () => {
         fc.boolean(),
         expectEqualGradients,
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 
