@@ -37,7 +37,7 @@ export interface OpenRun {
 export async function openStores(folder: RunFolder): Promise<OpenRun> {
   if (!existsSync(folder.records)) {
     throw new RollscopeError("RUN_FOLDER_INVALID", `The run ${folder.run} has no records yet.`, {
-      next: "Wait until its first phase is over, or look at run.log in its folder.",
+      next: "Wait until its first phase is over.",
       at: { path: folder.records },
     });
   }

@@ -17,7 +17,6 @@ export interface RunFolder {
   readonly blobs: string;
   readonly checkpoints: string;
   readonly control: string;
-  readonly log: string;
 }
 
 export function runFolderAt(path: string): RunFolder {
@@ -34,7 +33,6 @@ export function runFolderAt(path: string): RunFolder {
     blobs: inside("blobs"),
     checkpoints: inside("checkpoints"),
     control: inside("control.json"),
-    log: inside("run.log"),
   };
 }
 

@@ -1,0 +1,149 @@
+// `rollscope run` and `rollscope resume`: starts an attempt of a run in this process and shows it, live on a terminal, as plain
+// lines elsewhere. Ctrl-C stops at the next safe point, a second one at once.
+import { existsSync } from "node:fs";
+import { RollscopeError } from "../../../../protocol/errors.ts";
+import { checkRecipe, recipeError } from "../../recipes/checkRecipe.ts";
+import { readConfig, writeConfig } from "../../runs/configFile.ts";
+import { askCoordinator } from "../../runs/controlClient.ts";
+import { copyRecipe, readRecipeFolder } from "../../runs/recipeCopy.ts";
+import { createRunFolder, findRun, type RunFolder } from "../../runs/runFolder.ts";
+import { type RunEnd, type RunParts, type RunRequest, runRecipe } from "../../runs/runRecipe.ts";
+import { createStopSwitch, type StopSwitch } from "../../runs/stopSwitch.ts";
+import type { Clock } from "../../sampling/clock.ts";
+import { evaluationTable } from "../evaluationTable.ts";
+import { type ExitName, exitOfError, exitOfRun } from "../exitCodes.ts";
+import { progressOf } from "../openRun.ts";
+import { describeError, type Output } from "../output.ts";
+import type { RunProgress } from "../runProgress.ts";
+import { createRunView, type RunView } from "../runView.ts";
+import { formatDuration } from "../terminal/numbers.ts";
+import type { TerminalStream } from "../terminal/screen.ts";
+import { problemLines, type RecipeArguments } from "./check.ts";
+import { controlRun } from "./control.ts";
+
+/** Delivers SIGINT and SIGTERM until the returned function is called. */
+export type OnSignal = (handler: () => void) => () => void;
+
+export interface RunServices {
+  readonly version: string;
+  readonly clock: Clock;
+  readonly parts: RunParts;
+  readonly onSignal: OnSignal;
+  readonly stdout: TerminalStream;
+}
+
+export async function runCommand(
+  path: string,
+  given: RecipeArguments,
+  services: RunServices,
+  output: Output,
+): Promise<ExitName> {
+  const checked = await checkRecipe(path, given);
+  const refused = recipeError(checked);
+  if (refused !== null || checked.config === null) {
+    output.document({ error: describeError(refused), problems: checked.problems });
+    output.lines(problemLines(checked.problems, output.paint));
+    return "config";
+  }
+  const folder = createRunFolder(checked.outputDir, checked.config.name, new Date(services.clock.now()));
+  writeConfig(folder, checked.config, checked.origins);
+  copyRecipe(folder, checked.folder);
+  return await attempt(folder, { attempt: 1, config: checked.config, recipeFolder: checked.folder }, services, output);
+}
+
+export async function resumeCommand(
+  wanted: string,
+  outputDir: string,
+  services: RunServices,
+  output: Output,
+): Promise<ExitName> {
+  const folder = findRun(wanted, outputDir);
+  const state = await askCoordinator(folder, "status");
+  if (state !== null) {
+    if (!state.pausing) {
+      throw new RollscopeError("RUN_ACTIVE", `The run ${folder.run} is running already (process ${state.pid}).`, {
+        next: "`rollscope stop` ends it; `rollscope list` shows how far it is.",
+        at: { run: folder.run },
+      });
+    }
+    const after = await controlRun(folder, "resume");
+    output.document(after);
+    if (!output.json) output.lines([`${after.run} goes on from step ${after.step}/${after.steps}.`]);
+    return "ok";
+  }
+  const progress = progressOf(folder);
+  const config = readConfig(folder);
+  const recipeFolder = readRecipeFolder(folder);
+  return await attempt(folder, { attempt: progress.attempt + 1, config, recipeFolder }, services, output);
+}
+
+async function attempt(
+  folder: RunFolder,
+  which: Pick<RunRequest, "attempt" | "config" | "recipeFolder">,
+  services: RunServices,
+  output: Output,
+): Promise<ExitName> {
+  const view = createRunView(output, services.stdout, services.clock, progressOf(folder));
+  const stops = createStopSwitch();
+  const off = services.onSignal(() => onInterrupt(stops, view));
+  try {
+    const end = await runRecipe({
+      ...which,
+      folder,
+      version: services.version,
+      stops,
+      observer: view,
+      clock: services.clock,
+      parts: services.parts,
+    });
+    view.dispose();
+    report(folder, end, view.state(), output);
+    return end.error instanceof RollscopeError && end.status === "failed"
+      ? exitOfError(end.error.code)
+      : exitOfRun(end.status);
+  } finally {
+    view.dispose();
+    off();
+  }
+}
+
+function onInterrupt(stops: StopSwitch, view: RunView): void {
+  view.notice(
+    stops.stopping
+      ? "Stopping at once."
+      : "Stopping at the next safe point, and saving. Press Ctrl-C again to stop at once.",
+  );
+  stops.stop();
+}
+
+function report(folder: RunFolder, end: RunEnd, progress: RunProgress, output: Output): void {
+  const table = evaluationTable(progress.evaluations, output.width);
+  const record = end.record ?? null;
+  const inspect = `rollscope inspect ${folder.run}${record === null ? "" : ` ${record}`}`;
+  output.document({
+    run: folder.run,
+    path: folder.path,
+    status: end.status,
+    step: end.step,
+    steps: progress.steps,
+    error: end.error === null ? null : describeError(end.error),
+    evaluations: progress.evaluations,
+    record,
+    inspect: existsSync(folder.records) ? inspect : null,
+  });
+  if (end.error !== null && !output.json) output.error(end.error);
+  const time =
+    progress.attemptBegun === null || progress.lastAt === null
+      ? ""
+      : ` after ${formatDuration(progress.lastAt - progress.attemptBegun)}`;
+  output.lines([
+    "",
+    `${end.status} at step ${end.step}/${progress.steps}${time}: ${folder.path}`,
+    ...(table.length === 0 ? [] : ["", ...table]),
+    "",
+    ...(end.status === "completed" ? [] : [`Go on:                     rollscope resume ${folder.run}`]),
+    ...(existsSync(folder.records)
+      ? [`Look at a trajectory:      ${inspect}`, `Look at the worst ones:    rollscope inspect ${folder.run} --worst`]
+      : []),
+  ]);
+}

@@ -1,0 +1,65 @@
+// Shows a run while it goes on in this process: redrawn in place on a terminal, one line an event elsewhere. With --json
+// nothing is shown but warnings.
+import type { JournalEvent } from "../../../protocol/journal.ts";
+import type { PhaseProgress, RunObserver } from "../runs/runContext.ts";
+import type { Clock } from "../sampling/clock.ts";
+import { renderLive } from "./liveView.ts";
+import type { Output } from "./output.ts";
+import { plainLines } from "./plainView.ts";
+import { foldEvent, type RunProgress } from "./runProgress.ts";
+import { createScreen, type Screen, type TerminalStream } from "./terminal/screen.ts";
+
+export interface RunView extends RunObserver {
+  state(): RunProgress;
+  /** Says something that the user asked for. */
+  notice(text: string): void;
+  /** Leaves the last picture where it is; doing it again does nothing. */
+  dispose(): void;
+}
+
+/** How often the clock of the live picture moves. */
+const tick = 1000;
+
+/** @param before what earlier attempts wrote */
+export function createRunView(output: Output, stream: TerminalStream, clock: Clock, before: RunProgress): RunView {
+  let progress = before;
+  let phase: PhaseProgress | null = null;
+  let notice: string | null = null;
+  let screen: Screen | null = null;
+  let stopTicking = () => {};
+  if (output.isTerminal) {
+    const opened = createScreen(stream, clock, (size) =>
+      renderLive({ progress, phase, now: clock.now(), notice }, size, output.paint),
+    );
+    const keepTicking = () => {
+      opened.invalidate();
+      stopTicking = clock.after(tick, keepTicking);
+    };
+    screen = opened;
+    keepTicking();
+  }
+  return {
+    state: () => progress,
+    event(event: JournalEvent) {
+      progress = foldEvent(progress, event);
+      if (event.type === "phase" || event.type === "ended") phase = null;
+      if (screen !== null) screen.invalidate();
+      else if (!output.json) output.lines(plainLines(event, progress));
+      else if (event.type === "warning") output.lines(plainLines(event, progress));
+    },
+    progress(next) {
+      phase = next;
+      screen?.invalidate();
+    },
+    notice(text) {
+      notice = text;
+      if (screen === null) output.note(text);
+      else screen.invalidate();
+    },
+    dispose() {
+      stopTicking();
+      screen?.dispose();
+      screen = null;
+    },
+  };
+}

@@ -1,0 +1,290 @@
+// The coordinator of a run: opens its parts, goes back to the last checkpoint when it is resumed, runs the loop, and closes
+// everything again, telling in the journal how it ended. It is the only writer of the run's journal and ledger.
+import { relative, sep } from "node:path";
+import type { LoopState } from "../../../protocol/checkpoint.ts";
+import { RollscopeError } from "../../../protocol/errors.ts";
+import type { EndStatus, JournalError } from "../../../protocol/journal.ts";
+import type { RecipeConfig } from "../../../protocol/recipe.ts";
+import type { Trajectory } from "../../../protocol/trajectory.ts";
+import { advantageColumnsRead, columnsRead } from "../algorithms/objectiveReads.ts";
+import type { TrainingEngine } from "../engines/interface.ts";
+import { loadModelText, type ModelText } from "../engines/tokenizer/load.ts";
+import { DataCursor } from "../recipes/dataOrder.ts";
+import { loadRecipe } from "../recipes/loadRecipe.ts";
+import { dataSeed, loadTasks } from "../recipes/loadTasks.ts";
+import { ensureModel } from "../recipes/models.ts";
+import type { Clock } from "../sampling/clock.ts";
+import type { OpenSession } from "../sampling/session.ts";
+import { openFileBlobs } from "../store/fileBlobs.ts";
+import type { BlobStore, RecordStore } from "../store/interface.ts";
+import { openSqliteStore } from "../store/sqliteStore.ts";
+import type { TrainerSetup } from "../training/trainerSetup.ts";
+import { startControlServer } from "./controlServer.ts";
+import { hashDataFiles, requireSameData } from "./dataFiles.ts";
+import { describeEnvironment, readRunEnvironment, writeRunEnvironment } from "./environment.ts";
+import { goBack, requireUnfinished } from "./goBack.ts";
+import { openJournal } from "./journal.ts";
+import {
+  createReport,
+  journalError,
+  type RunContext,
+  type RunEngines,
+  type RunObserver,
+  type RunReport,
+} from "./runContext.ts";
+import type { RunFolder } from "./runFolder.ts";
+import { runLoop } from "./runLoop.ts";
+import { evaluationSteps } from "./schedule.ts";
+import type { StopSwitch } from "./stopSwitch.ts";
+
+/** What a run is made of besides its folder; a test may give others. */
+export interface RunParts {
+  openEngines(model: string, config: RecipeConfig): Promise<RunEngines>;
+  openSessions(given: {
+    readonly run: string;
+    readonly config: RecipeConfig;
+    readonly text: ModelText;
+    readonly engines: RunEngines;
+    readonly store: RecordStore;
+    readonly blobs: BlobStore;
+    readonly clock: Clock;
+  }): OpenSession<readonly Trajectory[]>;
+}
+
+export interface RunRequest {
+  readonly folder: RunFolder;
+  /** From 1; above 1 the run is resumed. */
+  readonly attempt: number;
+  readonly config: RecipeConfig;
+  /** Absolute path of the recipe's folder. */
+  readonly recipeFolder: string;
+  readonly version: string;
+  readonly stops: StopSwitch;
+  readonly observer: RunObserver;
+  readonly clock: Clock;
+  readonly parts: RunParts;
+}
+
+export interface RunEnd {
+  readonly status: EndStatus;
+  readonly step: number;
+  readonly error: unknown;
+  readonly record: string | null;
+}
+
+/** Undoes openings in reverse order; the first error is thrown after all were tried. */
+class Closing {
+  readonly #steps: (() => void | Promise<void>)[] = [];
+
+  add<T>(opened: T, close: (opened: T) => void | Promise<void>): T {
+    this.#steps.push(() => close(opened));
+    return opened;
+  }
+
+  async dispose(): Promise<void> {
+    const errors: unknown[] = [];
+    for (const step of this.#steps.splice(0).reverse()) {
+      try {
+        await step();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
+  }
+}
+
+/** Runs a recipe to its end. Never rejects for what happens inside the run: that is its end, status failed. */
+export async function runRecipe(request: RunRequest): Promise<RunEnd> {
+  const { folder, attempt, clock } = request;
+  const closing = new Closing();
+  const journal = closing.add(openJournal(folder.journal, attempt, clock.now), (opened) => opened.dispose());
+  const report = createReport(journal, request.observer, 0);
+  let end: RunEnd;
+  try {
+    end = await runUntilEnd(request, report, closing, journal.tornBytes);
+  } catch (error) {
+    const stopped = request.stops.now.aborted;
+    end = { status: stopped ? "stopped" : "failed", step: report.step, error: stopped ? null : error, record: null };
+  }
+  const error: JournalError | null = end.error === null ? null : journalError(end.error);
+  report.event({ type: "ended", status: end.status, step: end.step, error, record: end.record });
+  await closing.dispose();
+  return end;
+}
+
+async function runUntilEnd(
+  request: RunRequest,
+  report: RunReport,
+  closing: Closing,
+  tornBytes: number,
+): Promise<RunEnd> {
+  const { folder, attempt, config, recipeFolder, stops, clock, parts } = request;
+  const { steps, seed } = config.training;
+  await startControl(request, report, closing);
+  const { definition, codeHash } = await loadRecipe(recipeFolder, { bundleFolder: folder.recipe });
+  const tasks = await loadTasks(recipeFolder, config);
+  const data = await hashDataFiles(recipeFolder, config);
+  const earlier = attempt === 1 ? null : readRunEnvironment(folder);
+  if (earlier !== null) requireSameData(earlier.data, data);
+  const model = await ensureModel(config.model, { folder: recipeFolder });
+  stops.now.throwIfAborted();
+
+  const store = closing.add(await openSqliteStore(folder.records), (opened) => opened.dispose());
+  const blobs = await openFileBlobs(folder.blobs);
+  await store.applyRecipe(folder.run, config);
+  const engines = closing.add(await parts.openEngines(model.path, config), (opened) => opened.dispose());
+  writeRunEnvironment(
+    folder,
+    describeEnvironment(engines.training.info(), {
+      attempt,
+      version: request.version,
+      model: { source: config.model.source, path: model.path },
+      recipe: { folder: recipeFolder, codeSha256: codeHash },
+      data,
+    }),
+  );
+  const setup = await trainerSetup(config, definition.objective, engines.training, clock);
+  const initial = initialState(seed);
+  const back =
+    attempt === 1 ? null : await goBack(folder, attempt, initial, { policy: engines.training }, { store, blobs });
+  const state = back?.state ?? initial;
+  requireUnfinished(folder, state, steps);
+  if (state.policyVersion > 0) await engines.inference.updateWeights({ kind: "shared" });
+
+  report.event({
+    type: "started",
+    run: folder.run,
+    recipe: config.name,
+    model: config.model.source,
+    steps,
+    seed,
+    evaluations: tasks.heldOut.length === 0 ? [] : evaluationSteps(steps, config.evaluation),
+    resumed:
+      back === null
+        ? null
+        : {
+            step: state.step,
+            checkpoint:
+              back.checkpoint === null ? null : relative(folder.path, back.checkpoint.path).split(sep).join("/"),
+            voidedSteps: back.voidedSteps,
+          },
+  });
+  for (const { step, path, reason } of back?.skipped ?? []) report.warn(skippedCheckpoint(step, path, reason), step);
+  if (tornBytes > 0) report.warn(tornJournal(folder, tornBytes), null);
+  if (earlier !== null && earlier.recipe.codeSha256 !== codeHash) report.warn(changedCode(recipeFolder), null);
+
+  const openSession = parts.openSessions({
+    run: folder.run,
+    config,
+    text: loadModelText(model.path),
+    engines,
+    store,
+    blobs,
+    clock,
+  });
+  const context: RunContext = {
+    folder,
+    attempt,
+    config,
+    definition,
+    tasks,
+    engines,
+    store,
+    blobs,
+    openSession,
+    stops,
+    clock,
+    report,
+  };
+  const cursor = new DataCursor(tasks.train.length, config.data.order === "shuffled" ? dataSeed(config) : null, {
+    epoch: state.epoch,
+    position: state.taskPosition,
+  });
+  const end = await runLoop(context, setup, cursor, state, back === null || back.checkpoint === null);
+  return { status: end.completed ? "completed" : "stopped", step: end.state.step, error: null, record: end.record };
+}
+
+function initialState(seed: number): LoopState {
+  return {
+    step: 0,
+    applied: 0,
+    window: 0,
+    stepOfWindow: 0,
+    epoch: 0,
+    taskPosition: 0,
+    seed,
+    policyVersion: 0,
+    criticVersion: null,
+  };
+}
+
+async function startControl(request: RunRequest, report: RunReport, closing: Closing): Promise<void> {
+  const { folder, attempt, stops, config } = request;
+  const server = await startControlServer(folder.control, attempt, (command) => {
+    if (command === "stop") stops.stop();
+    else if (command === "stop-now") stops.stopNow();
+    else if (command === "pause") stops.pause();
+    else if (command === "resume") stops.resume();
+    return {
+      run: folder.run,
+      pid: process.pid,
+      attempt,
+      phase: stops.stopping && report.phase !== "paused" ? "stopping" : report.phase,
+      step: report.step,
+      steps: config.training.steps,
+      pausing: stops.pausing,
+      stopping: stops.stopping,
+    };
+  });
+  closing.add(server, (opened) => opened.dispose());
+}
+
+const referenceSnapshot = "reference";
+
+/** The frozen reference is a copy of the initial weights, kept only when the objective or the reward reads it. */
+async function trainerSetup(
+  config: RecipeConfig,
+  definition: TrainerSetup["definition"],
+  policy: TrainingEngine,
+  clock: Clock,
+): Promise<TrainerSetup> {
+  const { objective, advantages, training } = config;
+  const reads =
+    columnsRead(objective, { definition }).has("ref") || advantageColumnsRead(objective, advantages).has("ref");
+  if (reads) await policy.snapshot(referenceSnapshot);
+  return {
+    policy,
+    objective,
+    definition,
+    advantages,
+    training,
+    now: clock.now,
+    ...(reads ? { reference: { engine: policy, weights: { kind: "snapshot", id: referenceSnapshot } } } : {}),
+  };
+}
+
+function skippedCheckpoint(step: number, path: string, reason: string): RollscopeError {
+  return new RollscopeError("CHECKPOINT_INVALID", `The checkpoint of step ${step} was not used: ${reason}.`, {
+    next: "Nothing needs to be done: it is written anew when the run gets there.",
+    at: { path },
+  });
+}
+
+function tornJournal(folder: RunFolder, bytes: number): RollscopeError {
+  return new RollscopeError(
+    "JOURNAL_INVALID",
+    `The journal ended in the middle of a line; ${bytes} bytes were cut off.`,
+    {
+      next: "Nothing needs to be done: one event of the earlier attempt is missing.",
+      at: { path: folder.journal },
+    },
+  );
+}
+
+function changedCode(folder: string): RollscopeError {
+  return new RollscopeError("RUN_NOT_RESUMABLE", `The recipe's code in ${folder} has changed since the run began.`, {
+    next: "The attempt goes on with the new code; start a new run when both halves must be alike.",
+    at: { path: folder },
+  });
+}
