@@ -202,6 +202,29 @@ describe("several steps a window", () => {
     expect(steps[2]!.consumed).toEqual([]);
   });
 
+  it("run no forward for what will not be trained", async () => {
+    const setup = sketchSetup({
+      advantages: { estimator: "group_mean", dropZero: true },
+      training: { epochsPerWindow: 2 },
+    });
+    const even = group("even", [
+      [8, 2],
+      [9, 2],
+    ]);
+    const [first] = await runWindow(setup, [
+      ...even,
+      ...group("a", [
+        [7, 2],
+        [8, 2],
+      ]),
+    ]);
+    const tokens = setup.policy.calls.map(({ batches }) =>
+      batches.reduce((sum, batch) => sum + batch.tokens.length, 0),
+    );
+    expect(tokens).toEqual([7, 7, 7]);
+    expect(first!.consumed.length).toBe(4);
+  });
+
   it("follow the schedule by applied steps", async () => {
     const schedule = { kind: "linear", warmupSteps: 2, finalFraction: 0.5 };
     const setup = sketchSetup({ training: { steps: 5, lr: 1, schedule, epochsPerWindow: 5 } });

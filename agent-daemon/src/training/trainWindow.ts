@@ -9,7 +9,7 @@ import { type StepResult, takeStep } from "./optimizerStep.ts";
 import { packingFor, packTrajectories } from "./packing.ts";
 import { type StepAdvantages, stepAdvantages, type WindowColumns } from "./stepAdvantages.ts";
 import { type PhaseName, StepTimer } from "./stepTimer.ts";
-import { type TrainerSetup, valueEngine, windowNeeds } from "./trainerSetup.ts";
+import { type TrainerSetup, valueEngine, type WindowNeeds, windowNeeds } from "./trainerSetup.ts";
 import { checkTrajectories } from "./trajectoryCheck.ts";
 import { type PlannedStep, planWindow } from "./windowPlan.ts";
 
@@ -42,16 +42,19 @@ export async function* trainWindow(setup: TrainerSetup, request: WindowRequest):
   checkTrajectories(trajectories);
   const plan = planOf(setup, request);
   const needs = windowNeeds(setup, plan.length);
-  const columns = await windowColumns(setup, request, needs, timer);
+  const early =
+    needs.advantage && !needs.forwardsBeforeAdvantages
+      ? plan.map((step) => advantagesOf(setup, step, request, {}))
+      : null;
+  const used = early === null ? trajectories.map((_, t) => t) : usedBy(plan, early);
+  const columns = await windowColumns(setup, request, used, needs, timer);
   const oldIsCurrent = columns.old === undefined;
   let { policyVersion, applied } = request;
   for (const [index, planned] of plan.entries()) {
     if (index < (request.stepsDone ?? 0)) continue;
     const members = planned.trajectories.map((t) => trajectories[t] as Trajectory);
     const ofMembers = chooseColumns(columns, planned.trajectories);
-    const advantages = needs.advantage
-      ? stepAdvantages(setup.advantages, setup.objective.kl, members, ofMembers)
-      : null;
+    const advantages = needs.advantage ? (early?.[index] ?? advantagesOf(setup, planned, request, columns)) : null;
     const kept = advantages?.kept ?? members.map((_, t) => t);
     const result = await takeStep(setup, {
       consumed: members,
@@ -76,25 +79,48 @@ export async function* trainWindow(setup: TrainerSetup, request: WindowRequest):
   }
 }
 
-/** Forwards under the weights of the window's beginning, over every trajectory that a step may use. */
+/** Advantages of a planned step; `columns` are the window's. */
+function advantagesOf(
+  { advantages, objective }: TrainerSetup,
+  { trajectories: members }: PlannedStep,
+  { trajectories }: WindowRequest,
+  columns: WindowColumns,
+): StepAdvantages {
+  const chosen = members.map((t) => trajectories[t] as Trajectory);
+  return stepAdvantages(advantages, objective.kl, chosen, chooseColumns(columns, members));
+}
+
+/** Trajectories that some step trains: a forward of the others would be for nothing. */
+function usedBy(plan: readonly PlannedStep[], early: readonly StepAdvantages[]): number[] {
+  const used = new Set(
+    plan.flatMap((step, index) => early[index]?.kept.map((k) => step.trajectories[k] as number) ?? []),
+  );
+  return [...used].sort((a, b) => a - b);
+}
+
+/** Forwards under the weights of the window's beginning. By trajectory of the window; empty where it is not in `used`. */
 async function windowColumns(
   setup: TrainerSetup,
   request: WindowRequest,
-  needs: { readonly old: boolean; readonly reference: boolean; readonly value: boolean },
+  used: readonly number[],
+  needs: WindowNeeds,
   timer: StepTimer,
 ): Promise<WindowColumns> {
+  const trajectories = used.map((t) => request.trajectories[t] as Trajectory);
   const run = async (phase: PhaseName, engine: TrainingEngine, weights: WeightsRef, column: keyof Outputs) => {
+    const { packing, tokenBudget } = setup.training;
     const forest = await timer.timed("time_packing", () =>
-      packTrajectories(
-        request.trajectories,
-        packingFor(engine.info(), setup.training.packing, setup.training.tokenBudget),
-      ),
+      packTrajectories(trajectories, packingFor(engine.info(), packing, tokenBudget)),
     );
     const want = { logprob: false, entropy: false, value: false, [column]: true };
     const scalars = await timer.timed(phase, () =>
-      forwardOccurrences(engine, forest, request.trajectories, want, weights, callOptions(request)),
+      forwardOccurrences(engine, forest, trajectories, want, weights, callOptions(request)),
     );
-    return splitByTrajectory(forest.occurrences.offsets, scalars[column] as Float64Array);
+    const columns: Float64Array[] = request.trajectories.map(() => new Float64Array());
+    splitByTrajectory(forest.occurrences.offsets, scalars[column] as Float64Array).forEach((numbers, k) => {
+      columns[used[k] as number] = numbers;
+    });
+    return columns;
   };
   const { policy, reference } = setup;
   const now: WeightsRef = { kind: "policy" };

@@ -52,6 +52,8 @@ export interface WindowNeeds {
   readonly reference: boolean;
   readonly value: boolean;
   readonly advantage: boolean;
+  /** Advantages are made from one of these forwards; otherwise they are known before any. */
+  readonly forwardsBeforeAdvantages: boolean;
 }
 
 /**
@@ -68,6 +70,7 @@ export function windowNeeds(setup: TrainerSetup, steps: number): WindowNeeds {
     reference: setup.reference !== undefined || read.has("ref") || readByAdvantages.has("ref"),
     value: readByAdvantages.has("value") || read.has("oldValue"),
     advantage,
+    forwardsBeforeAdvantages: readByAdvantages.size > 0,
   };
   if (needs.reference && setup.reference === undefined) {
     refuse("The objective reads the reference, but there is no reference model.", "Give the run a reference model.");
