@@ -1,15 +1,10 @@
 // Corrections against trainer–sampler mismatch: constant weights on the policy loss. A filtered token adds 0 to the numerator
 // and stays in the denominator; KL and entropy are not filtered. ρ = exp(cl20(old − rollout)); several multiply.
 import type { CorrectionConfig } from "../../../protocol/objective.ts";
-import type { ObjectiveSettings, ObjectiveToken } from "../../../protocol/objectiveDefinition.ts";
-import { type Units, unitMeans } from "./aggregation.ts";
-import { boundedRatio, clampLogRatio } from "./logRatio.ts";
-
-/** Which units the unit-wide filters keep, 1 or 0 a unit; null when the filter is not configured. */
-export interface UnitFilters {
-  readonly sequenceMask: Uint8Array | null;
-  readonly tokenVeto: Uint8Array | null;
-}
+import type { ObjectiveSettings } from "../../../protocol/objectiveDefinition.ts";
+import { boundedRatio } from "./logRatio.ts";
+import type { TokenBlock, TokenRatios } from "./tokenBlock.ts";
+import type { UnitFilters } from "./unitFilters.ts";
 
 /** How many trainable tokens each correction let through, for the keep fractions. */
 export interface CorrectionTally {
@@ -23,91 +18,75 @@ export interface CorrectionTally {
 }
 
 /**
- * sequenceMask [a, b]: keep the unit when exp(mean of cl20(old − rollout)) is inside.
- * tokenVeto v: drop the unit if any of its trainable ρ < v.
+ * [tokens.count] the product of all corrections of each token, 0 when one filters it; null without corrections.
+ * tokenTruncate C: min(ρ, C). tokenMask [a, b]: keep a ≤ ρ ≤ b.
  */
-export function unitFilters(
-  correction: CorrectionConfig,
-  units: Units,
-  old: Float64Array,
-  rollout: Float64Array,
-): UnitFilters {
-  const { sequenceMask, tokenVeto } = correction;
-  return {
-    sequenceMask: sequenceMask === undefined ? null : keptByMean(sequenceMask, units, old, rollout),
-    tokenVeto: tokenVeto === undefined ? null : keptByVeto(tokenVeto, units, old, rollout),
-  };
+export function correctionWeights(
+  correction: CorrectionConfig | undefined,
+  settings: ObjectiveSettings,
+  tokens: TokenBlock,
+  ratios: TokenRatios,
+  filters: UnitFilters,
+  tally: CorrectionTally,
+): Float64Array | null {
+  if (correction === undefined) return null;
+  const { tokenTruncate, tokenMask, freshness } = correction;
+  const weights = new Float64Array(tokens.count).fill(1);
+  const { old, rollout } = tokens;
+  if ((tokenTruncate !== undefined || tokenMask !== undefined) && old !== null && rollout !== null) {
+    const rho = new Float64Array(tokens.count);
+    for (let i = 0; i < rho.length; i++) rho[i] = boundedRatio(old[i]! - rollout[i]!);
+    if (tokenTruncate !== undefined) tally.truncated += truncate(weights, rho, tokenTruncate);
+    if (tokenMask !== undefined) {
+      const [low, high] = tokenMask;
+      tally.tokenMaskKept += filter(weights, (i) => rho[i]! >= low && rho[i]! <= high);
+    }
+  }
+  const { sequenceMask, tokenVeto } = filters;
+  if (sequenceMask !== null) tally.sequenceMaskKept += filter(weights, (i) => sequenceMask[tokens.unit[i]!] === 1);
+  if (tokenVeto !== null) tally.tokenVetoKept += filter(weights, (i) => tokenVeto[tokens.unit[i]!] === 1);
+  if (freshness !== undefined) tally.freshnessKept += filter(weights, freshTokens(freshness, settings, tokens, ratios));
+  for (let i = 0; i < weights.length; i++) {
+    if (weights[i]! > 0) tally.kept += 1;
+    tally.weightSum += weights[i]!;
+  }
+  return weights;
 }
 
-function keptByMean([low, high]: readonly [number, number], units: Units, old: Float64Array, rollout: Float64Array) {
-  const means = unitMeans(units, (o) => clampLogRatio(old[o]! - rollout[o]!));
-  return Uint8Array.from(means, (mean) => (inside(Math.exp(mean), low, high) ? 1 : 0));
+/** Returns how many were cut. */
+function truncate(weights: Float64Array, rho: Float64Array, bound: number): number {
+  let cut = 0;
+  for (let i = 0; i < weights.length; i++) {
+    weights[i]! *= Math.min(rho[i]!, bound);
+    if (rho[i]! > bound) cut += 1;
+  }
+  return cut;
 }
 
-function keptByVeto(veto: number, units: Units, old: Float64Array, rollout: Float64Array) {
-  const kept = new Uint8Array(units.count).fill(1);
-  for (let o = 0; o < units.unitOf.length; o++) {
-    const unit = units.unitOf[o]!;
-    if (unit >= 0 && boundedRatio(old[o]! - rollout[o]!) < veto) kept[unit] = 0;
+/** Returns how many were kept. */
+function filter(weights: Float64Array, keep: (i: number) => boolean): number {
+  let kept = 0;
+  for (let i = 0; i < weights.length; i++) {
+    if (keep(i)) kept += 1;
+    else weights[i] = 0;
   }
   return kept;
 }
 
-function inside(x: number, low: number, high: number): boolean {
-  return x >= low && x <= high;
-}
-
 /**
- * The product of all corrections of one token, 0 when one filters it.
- * tokenTruncate C: min(ρ, C). tokenMask [a, b]: keep a ≤ ρ ≤ b.
  * freshness: d = exp(−decay·staleness), f = exp(cl20(lp − rollout)), U = 1+hi·capRatio·d, L = 1−lo·capRatio·d;
  * drop where (f > U and A > 0) or (f < L and A < 0).
  */
-export function correctionWeight(
-  correction: CorrectionConfig,
-  settings: ObjectiveSettings,
-  token: ObjectiveToken,
-  unit: number,
-  filters: UnitFilters,
-  tally: CorrectionTally,
-): number {
-  const { tokenTruncate, tokenMask, freshness } = correction;
-  let weight = 1;
-  if (tokenTruncate !== undefined || tokenMask !== undefined) {
-    const rho = boundedRatio(token.old - token.rollout);
-    if (tokenTruncate !== undefined) {
-      weight = Math.min(rho, tokenTruncate);
-      if (rho > tokenTruncate) tally.truncated += 1;
-    }
-    if (tokenMask !== undefined) {
-      if (inside(rho, tokenMask[0], tokenMask[1])) tally.tokenMaskKept += 1;
-      else weight = 0;
-    }
-  }
-  if (filters.sequenceMask !== null) {
-    if (filters.sequenceMask[unit] === 1) tally.sequenceMaskKept += 1;
-    else weight = 0;
-  }
-  if (filters.tokenVeto !== null) {
-    if (filters.tokenVeto[unit] === 1) tally.tokenVetoKept += 1;
-    else weight = 0;
-  }
-  if (freshness !== undefined) {
-    if (isFresh(freshness, settings, token)) tally.freshnessKept += 1;
-    else weight = 0;
-  }
-  if (weight > 0) tally.kept += 1;
-  tally.weightSum += weight;
-  return weight;
-}
-
-function isFresh(
-  freshness: NonNullable<CorrectionConfig["freshness"]>,
-  settings: ObjectiveSettings,
-  { rolloutRatio: f, advantage: A, staleness }: ObjectiveToken,
-): boolean {
-  const width = freshness.capRatio * Math.exp(-freshness.decay * staleness);
-  const upper = 1 + settings.clipHigh * width;
-  const lower = 1 - settings.clipLow * width;
-  return !((f > upper && A > 0) || (f < lower && A < 0));
+function freshTokens(
+  { decay, capRatio }: NonNullable<CorrectionConfig["freshness"]>,
+  { clipLow, clipHigh }: ObjectiveSettings,
+  { staleness, advantage }: TokenBlock,
+  { rolloutRatio }: TokenRatios,
+): (i: number) => boolean {
+  return (i) => {
+    const width = capRatio * Math.exp(-decay * staleness![i]!);
+    const f = rolloutRatio![i]!;
+    const A = advantage![i]!;
+    return !((f > 1 + clipHigh * width && A > 0) || (f < 1 - clipLow * width && A < 0));
+  };
 }

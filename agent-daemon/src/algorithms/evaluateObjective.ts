@@ -3,12 +3,8 @@
 import type { ObjectiveConfig } from "../../../protocol/objective.ts";
 import { checkLength, type SequenceColumns } from "./columns.ts";
 import type { ObjectiveOptions } from "./objectiveReads.ts";
-import {
-  type ObjectivePart,
-  type ObjectiveResult,
-  type OccurrenceScalars,
-  prepareObjective,
-} from "./preparedObjective.ts";
+import { type ObjectiveResult, prepareObjective } from "./preparedObjective.ts";
+import type { OccurrenceScalars } from "./tokenBlock.ts";
 
 export interface ObjectiveEvaluation extends ObjectiveResult {
   /** One array a trajectory, one number a token; 0 where masked. */
@@ -71,7 +67,7 @@ function concatenate(
   return flat;
 }
 
-function splitBySequence(batch: readonly SequenceColumns[], column: ObjectivePart["dEntropy"]): Float64Array[] {
+function splitBySequence(batch: readonly SequenceColumns[], column: Float64Array | null): Float64Array[] {
   let start = 0;
   return batch.map(({ mask }) => {
     start += mask.length;

@@ -4,6 +4,7 @@ import type { ObjectiveConfig } from "../../../protocol/objective.ts";
 import type { CorrectionTally } from "./corrections.ts";
 import { entropyLoss, entropyTerm } from "./entropy.ts";
 import { k3 } from "./kl.ts";
+import { clampLogRatio } from "./logRatio.ts";
 
 /** Sums of the three KL estimators over tokens, with the tokens they were taken over. */
 export interface KlSums {
@@ -133,21 +134,38 @@ function emptyKl(): KlSums {
   return { tokens: 0, k1: 0, k2: 0, k3: 0 };
 }
 
-/** Notes one number; NaN, a column that the batch lacks, is left out. */
-export function addToSpread(spread: Spread, x: number): void {
-  if (Number.isNaN(x)) return;
-  spread.tokens += 1;
-  spread.sum += x;
-  if (x < spread.min) spread.min = x;
-  if (x > spread.max) spread.max = x;
+/** Notes every number of a column; a column that the batch lacks is left out. */
+export function addToSpread(spread: Spread, column: Float64Array | null): void {
+  if (column === null) return;
+  let { sum, min, max } = spread;
+  for (let i = 0; i < column.length; i++) {
+    const x = column[i]!;
+    sum += x;
+    if (x < min) min = x;
+    if (x > max) max = x;
+  }
+  spread.tokens += column.length;
+  spread.sum = sum;
+  spread.min = min;
+  spread.max = max;
 }
 
-/** Adds all estimators at a clamped d = cl20(base − lp). */
-export function addToKl(sums: KlSums, d: number): void {
-  sums.tokens += 1;
-  sums.k1 -= d;
-  sums.k2 += 0.5 * d * d;
-  sums.k3 += k3(d);
+/** Adds all estimators at d = cl20(base − lp) of every token. */
+export function addToKl(sums: KlSums, base: Float64Array | null, logp: Float64Array): void {
+  if (base === null) return;
+  let k1 = 0;
+  let k2 = 0;
+  let k3Sum = 0;
+  for (let i = 0; i < logp.length; i++) {
+    const d = clampLogRatio(base[i]! - logp[i]!);
+    k1 -= d;
+    k2 += 0.5 * d * d;
+    k3Sum += k3(d);
+  }
+  sums.tokens += logp.length;
+  sums.k1 += k1;
+  sums.k2 += k2;
+  sums.k3 += k3Sum;
 }
 
 /** Pools sums of several micro-batches or ranks. */

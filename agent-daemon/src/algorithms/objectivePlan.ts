@@ -5,7 +5,6 @@ import type { ObjectiveConfig } from "../../../protocol/objective.ts";
 import type { ObjectiveDefinition, ObjectiveSettings } from "../../../protocol/objectiveDefinition.ts";
 import { findUnits, type Units, unitWeights } from "./aggregation.ts";
 import { type FlatBatch, flattenBatch, type SequenceConstants } from "./columns.ts";
-import { type UnitFilters, unitFilters } from "./corrections.ts";
 import {
   columnsRead,
   definitionReads,
@@ -15,6 +14,7 @@ import {
   objectiveScope,
   sharedRatioSpan,
 } from "./objectiveReads.ts";
+import { type UnitFilters, unitFilters } from "./unitFilters.ts";
 
 export interface ObjectivePlan {
   readonly config: ObjectiveConfig;

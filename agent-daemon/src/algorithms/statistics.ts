@@ -3,12 +3,18 @@
 import { RollscopeError } from "../../../protocol/errors.ts";
 import type { UnitObjective } from "../../../protocol/objectiveDefinition.ts";
 import { unitMeans, unitSums } from "./aggregation.ts";
-import { trajectoryOf } from "./columns.ts";
-import { type UnitFilters, unitFilters } from "./corrections.ts";
 import { boundedRatio, clampLogRatioSlope } from "./logRatio.ts";
 import type { ObjectivePlan } from "./objectivePlan.ts";
-import { type Column, throwNonFinite } from "./tokenPlace.ts";
-import { emptyToken, readToken, type SharedRatios } from "./tokenReader.ts";
+import {
+  emptyToken,
+  forEachBlock,
+  gatherTokens,
+  type OccurrenceScalars,
+  readToken,
+  type SharedRatios,
+  tokenRatios,
+} from "./tokenBlock.ts";
+import { type UnitFilters, unitFilters } from "./unitFilters.ts";
 
 /** [occurrences] each, 0 where masked */
 export interface UnitLosses {
@@ -28,28 +34,30 @@ export interface ObjectiveStatistics {
 /** Collects the first pass, micro-batch by micro-batch, in any order. */
 export interface StatisticsCollector {
   /** `logp[i]`, `entropy[i]` belong to `occurrences[i]`. Masked occurrences are ignored. */
-  add(occurrences: Int32Array, scalars: { readonly logp: Column; readonly entropy?: Column | undefined }): void;
+  add(occurrences: Int32Array, scalars: Pick<OccurrenceScalars, "logp" | "entropy">): void;
   /** @throws OBJECTIVE_OCCURRENCES_WRONG when a trainable occurrence was not added or was added twice */
   finish(): ObjectiveStatistics;
 }
 
 export function collectStatistics(plan: ObjectivePlan): StatisticsCollector {
-  const { size, mask } = plan.batch;
+  const { size } = plan.batch;
   const logp = new Float64Array(size);
   const entropy = plan.reads.entropy ? new Float64Array(size) : null;
   const seen = new Uint8Array(size);
+  const firstPass = withoutValues(plan);
   let added = 0;
   return {
     add(occurrences, scalars) {
-      for (let i = 0; i < occurrences.length; i++) {
-        const o = occurrences[i]!;
-        if (mask[o] !== 1) continue;
-        if (seen[o] === 1) throw wrongOccurrences(`Occurrence ${o} was given twice.`);
-        seen[o] = 1;
-        added += 1;
-        logp[o] = finite(plan, "log-probability", scalars.logp[i], o);
-        if (entropy !== null) entropy[o] = finite(plan, "entropy", scalars.entropy?.[i], o);
-      }
+      forEachBlock(firstPass, occurrences, scalars, (tokens) => {
+        for (let i = 0; i < tokens.count; i++) {
+          const o = tokens.occurrence[i]!;
+          if (seen[o] === 1) throw wrongOccurrences(`Occurrence ${o} was given twice.`);
+          seen[o] = 1;
+          logp[o] = tokens.logp[i]!;
+          if (entropy !== null && tokens.entropy !== null) entropy[o] = tokens.entropy[i]!;
+        }
+        added += tokens.count;
+      });
     },
     finish() {
       if (added !== plan.units.trainableTokens) {
@@ -60,13 +68,9 @@ export function collectStatistics(plan: ObjectivePlan): StatisticsCollector {
   };
 }
 
-/** A scalar of the engine, or the error that names its token. */
-export function finite(plan: ObjectivePlan, what: string, value: number | undefined, occurrence: number): number {
-  // x − x is 0 only for finite x.
-  if (value !== undefined && value - value === 0) return value;
-  const trajectory = trajectoryOf(plan.batch.offsets, occurrence);
-  const position = occurrence - plan.batch.offsets[trajectory]!;
-  return throwNonFinite(what, value ?? Number.NaN, plan.batch.sequences[trajectory]!, trajectory, position);
+/** No statistic reads values. */
+function withoutValues(plan: ObjectivePlan): ObjectivePlan {
+  return { ...plan, reads: { ...plan.reads, value: false } };
 }
 
 export function wrongOccurrences(sentence: string): RollscopeError {
@@ -81,7 +85,10 @@ function statisticsOf(plan: ObjectivePlan, logp: Float64Array, entropy: Float64A
     shared,
     filters: plan.oldIsCurrent ? currentFilters(plan, logp) : plan.filters,
     entropyMean: entropy === null ? null : tokenMean(plan, entropy),
-    unitLosses: plan.definition.scope === "unit" ? unitLosses(plan, plan.definition, logp, entropy, shared) : null,
+    unitLosses:
+      plan.definition.scope === "unit"
+        ? unitLosses(plan, plan.definition, { logp, entropy: entropy ?? undefined }, shared)
+        : null,
   };
 }
 
@@ -122,18 +129,20 @@ function tokenMean(plan: ObjectivePlan, column: Float64Array): number {
 function unitLosses(
   plan: ObjectivePlan,
   definition: UnitObjective,
-  logp: Float64Array,
-  entropy: Float64Array | null,
+  scalars: Pick<OccurrenceScalars, "logp" | "entropy">,
   shared: SharedRatios | null,
 ): UnitLosses {
-  const { size, mask } = plan.batch;
+  const { size } = plan.batch;
   const losses = { loss: new Float64Array(size), dLogp: new Float64Array(size), dEntropy: new Float64Array(size) };
+  const all = new Int32Array(size).map((_, o) => o);
+  const block = gatherTokens(withoutValues(plan), all, scalars, 0, size);
+  const ratios = tokenRatios(plan, block, shared);
   const members: number[][] = Array.from({ length: plan.units.count }, () => []);
-  for (let o = 0; o < size; o++) if (mask[o] === 1) members[plan.units.unitOf[o]!]!.push(o);
-  for (const occurrences of members) {
-    const tokens = occurrences.map((o) => {
+  for (let i = 0; i < block.count; i++) members[block.unit[i]!]!.push(i);
+  for (const indices of members) {
+    const tokens = indices.map((i) => {
       const token = emptyToken();
-      readToken(token, plan, o, logp[o]!, entropy === null ? Number.NaN : entropy[o]!, shared);
+      readToken(token, block, ratios, i);
       return token;
     });
     const terms = definition.unit(tokens, plan.settings);
@@ -144,10 +153,12 @@ function unitLosses(
         { next: "Return one loss for each token of the unit, in order." },
       );
     }
-    for (const [i, o] of occurrences.entries()) {
-      losses.loss[o] = terms[i]!.loss;
-      losses.dLogp[o] = terms[i]!.dLogp;
-      losses.dEntropy[o] = terms[i]!.dEntropy ?? 0;
+    for (const [index, i] of indices.entries()) {
+      const term = terms[index]!;
+      const o = block.occurrence[i]!;
+      losses.loss[o] = term.loss;
+      losses.dLogp[o] = term.dLogp;
+      losses.dEntropy[o] = term.dEntropy ?? 0;
     }
   }
   return losses;
