@@ -5,7 +5,7 @@ import { RollscopeError } from "../../../protocol/errors.ts";
 import type { JournalError, JournalEvent, JournalEventBody, RunPhase } from "../../../protocol/journal.ts";
 import type { RecipeConfig } from "../../../protocol/recipe.ts";
 import type { RecipeDefinition } from "../../../protocol/recipeDefinition.ts";
-import type { Trajectory } from "../../../protocol/trajectory.ts";
+import type { CapturedTrajectory } from "../capture/trajectories.ts";
 import type { InferenceEngine, TrainingEngine } from "../engines/interface.ts";
 import type { RecipeTasks } from "../recipes/loadTasks.ts";
 import type { Clock } from "../sampling/clock.ts";
@@ -44,7 +44,7 @@ export interface RunContext {
   readonly engines: RunEngines;
   readonly store: RecordStore;
   readonly blobs: BlobStore;
-  readonly openSession: OpenSession<readonly Trajectory[]>;
+  readonly openSession: OpenSession<readonly CapturedTrajectory[]>;
   readonly stops: StopSwitch;
   readonly clock: Clock;
   readonly report: RunReport;

@@ -5,7 +5,6 @@ import type { LoopState } from "../../../protocol/checkpoint.ts";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import type { EndStatus, JournalError } from "../../../protocol/journal.ts";
 import type { RecipeConfig } from "../../../protocol/recipe.ts";
-import type { Trajectory } from "../../../protocol/trajectory.ts";
 import { advantageColumnsRead, columnsRead } from "../algorithms/objectiveReads.ts";
 import type { TrainingEngine } from "../engines/interface.ts";
 import { loadModelText, type ModelText } from "../engines/tokenizer/load.ts";
@@ -14,9 +13,7 @@ import { loadRecipe } from "../recipes/loadRecipe.ts";
 import { dataSeed, loadTasks } from "../recipes/loadTasks.ts";
 import { ensureModel } from "../recipes/models.ts";
 import type { Clock } from "../sampling/clock.ts";
-import type { OpenSession } from "../sampling/session.ts";
 import { openFileBlobs } from "../store/fileBlobs.ts";
-import type { BlobStore, RecordStore } from "../store/interface.ts";
 import { openSqliteStore } from "../store/sqliteStore.ts";
 import type { TrainerSetup } from "../training/trainerSetup.ts";
 import { startControlServer } from "./controlServer.ts";
@@ -24,6 +21,7 @@ import { hashDataFiles, requireSameData } from "./dataFiles.ts";
 import { describeEnvironment, readRunEnvironment, writeRunEnvironment } from "./environment.ts";
 import { goBack, requireUnfinished } from "./goBack.ts";
 import { openJournal } from "./journal.ts";
+import { openSessions } from "./openSessions.ts";
 import {
   createReport,
   journalError,
@@ -37,19 +35,8 @@ import { runLoop } from "./runLoop.ts";
 import { evaluationSteps } from "./schedule.ts";
 import type { StopSwitch } from "./stopSwitch.ts";
 
-/** What a run is made of besides its folder; a test may give others. */
-export interface RunParts {
-  openEngines(model: string, config: RecipeConfig): Promise<RunEngines>;
-  openSessions(given: {
-    readonly run: string;
-    readonly config: RecipeConfig;
-    readonly text: ModelText;
-    readonly engines: RunEngines;
-    readonly store: RecordStore;
-    readonly blobs: BlobStore;
-    readonly clock: Clock;
-  }): OpenSession<readonly Trajectory[]>;
-}
+/** Loads a model and opens what trains it and what samples from it. */
+export type OpenEngines = (model: string, text: ModelText, config: RecipeConfig) => Promise<RunEngines>;
 
 export interface RunRequest {
   readonly folder: RunFolder;
@@ -62,7 +49,7 @@ export interface RunRequest {
   readonly stops: StopSwitch;
   readonly observer: RunObserver;
   readonly clock: Clock;
-  readonly parts: RunParts;
+  readonly openEngines: OpenEngines;
 }
 
 export interface RunEnd {
@@ -119,7 +106,7 @@ async function runUntilEnd(
   closing: Closing,
   tornBytes: number,
 ): Promise<RunEnd> {
-  const { folder, attempt, config, recipeFolder, stops, clock, parts } = request;
+  const { folder, attempt, config, recipeFolder, stops, clock } = request;
   const { steps, seed } = config.training;
   await startControl(request, report, closing);
   const { definition, codeHash } = await loadRecipe(recipeFolder, { bundleFolder: folder.recipe });
@@ -132,8 +119,10 @@ async function runUntilEnd(
 
   const store = closing.add(await openSqliteStore(folder.records), (opened) => opened.dispose());
   const blobs = await openFileBlobs(folder.blobs);
-  await store.applyRecipe(folder.run, config);
-  const engines = closing.add(await parts.openEngines(model.path, config), (opened) => opened.dispose());
+  const { taskSchema, recordFields, indexes } = config;
+  await store.applyRecipe(folder.run, { taskSchema, recordFields, indexes });
+  const text = loadModelText(model.path);
+  const engines = closing.add(await request.openEngines(model.path, text, config), (opened) => opened.dispose());
   writeRunEnvironment(
     folder,
     describeEnvironment(engines.training.info(), {
@@ -174,11 +163,12 @@ async function runUntilEnd(
   if (tornBytes > 0) report.warn(tornJournal(folder, tornBytes), null);
   if (earlier !== null && earlier.recipe.codeSha256 !== codeHash) report.warn(changedCode(recipeFolder), null);
 
-  const openSession = parts.openSessions({
+  const openSession = openSessions({
     run: folder.run,
-    config,
-    text: loadModelText(model.path),
-    engines,
+    seed,
+    truncated: config.sampling.truncated,
+    inference: engines.inference,
+    text,
     store,
     blobs,
     clock,

@@ -4,6 +4,7 @@ import { RollscopeError } from "../../../protocol/errors.ts";
 import type { EvaluationSummary } from "../../../protocol/journal.ts";
 import type { RecipeConfig } from "../../../protocol/recipe.ts";
 import type { Trajectory } from "../../../protocol/trajectory.ts";
+import type { CapturedTrajectory } from "../capture/trajectories.ts";
 import type { DataCursor } from "../recipes/dataOrder.ts";
 import { evaluateTasks } from "../sampling/evaluation.ts";
 import { type GroupContext, gradedScore, type SampledGroup } from "../sampling/group.ts";
@@ -12,10 +13,9 @@ import { createLimiter } from "../sampling/limiter.ts";
 import type { RolloutLimits } from "../sampling/rolloutTimeouts.ts";
 import type { SamplingSettings } from "../sampling/session.ts";
 import { sampleWave, type Wave, type WaveSettings } from "../sampling/wave.ts";
-import { maskTruncated } from "./maskTruncated.ts";
 import { evaluatedTasks, type RunContext } from "./runContext.ts";
 
-type Trajectories = readonly Trajectory[];
+type Trajectories = readonly CapturedTrajectory[];
 
 const milliseconds = (seconds: number | null) => (seconds === null ? null : seconds * 1000);
 
@@ -88,7 +88,7 @@ function groupContext(context: RunContext, total: number): GroupContext<Trajecto
 export async function sampleWindow(
   context: RunContext,
   cursor: DataCursor,
-): Promise<{ readonly trajectories: Trajectories; readonly wave: Wave<Trajectories> }> {
+): Promise<{ readonly trajectories: readonly Trajectory[]; readonly wave: Wave<Trajectories> }> {
   const settings = waveSettings(context.config);
   const nextTask = () => {
     const { item, epoch } = cursor.next();
@@ -97,21 +97,15 @@ export async function sampleWindow(
   };
   const wave = await sampleWave(nextTask, settings, groupContext(context, settings.groups * settings.groupSize));
   if (wave.accepted.length === 0) throw nothingUsable(wave);
-  const { truncated } = context.config.sampling;
-  const trajectories = wave.accepted.flatMap((group) => gradedTrajectories(group, truncated));
-  return { trajectories, wave };
+  return { trajectories: wave.accepted.flatMap(gradedTrajectories), wave };
 }
 
-function gradedTrajectories(group: SampledGroup<Trajectories>, truncated: "mask" | "keep"): Trajectory[] {
+function gradedTrajectories(group: SampledGroup<Trajectories>): Trajectory[] {
   return group.samples.flatMap((sample) => {
     const score = gradedScore(sample);
-    const { session, report } = sample.outcome;
-    if (score === null || session === null || report === null) return [];
-    const cut = new Set(report.calls.filter((call) => call.finishReason === "length").map((call) => call.id));
-    return session.trajectories().map((trajectory) => {
-      const graded = { ...trajectory, group: group.taskDocument, score };
-      return truncated === "mask" ? maskTruncated(graded, cut) : graded;
-    });
+    const { session } = sample.outcome;
+    if (score === null || session === null) return [];
+    return session.trajectories().map((trajectory) => ({ ...trajectory, group: group.taskDocument, score }));
   });
 }
 

@@ -7,7 +7,7 @@ import { readConfig, writeConfig } from "../../runs/configFile.ts";
 import { askCoordinator } from "../../runs/controlClient.ts";
 import { copyRecipe, readRecipeFolder } from "../../runs/recipeCopy.ts";
 import { createRunFolder, findRun, type RunFolder } from "../../runs/runFolder.ts";
-import { type RunEnd, type RunParts, type RunRequest, runRecipe } from "../../runs/runRecipe.ts";
+import { type OpenEngines, type RunEnd, type RunRequest, runRecipe } from "../../runs/runRecipe.ts";
 import { createStopSwitch, type StopSwitch } from "../../runs/stopSwitch.ts";
 import type { Clock } from "../../sampling/clock.ts";
 import { evaluationTable } from "../evaluationTable.ts";
@@ -27,7 +27,7 @@ export type OnSignal = (handler: () => void) => () => void;
 export interface RunServices {
   readonly version: string;
   readonly clock: Clock;
-  readonly parts: RunParts;
+  readonly openEngines: OpenEngines;
   readonly onSignal: OnSignal;
   readonly stdout: TerminalStream;
 }
@@ -94,7 +94,7 @@ async function attempt(
       stops,
       observer: view,
       clock: services.clock,
-      parts: services.parts,
+      openEngines: services.openEngines,
     });
     view.dispose();
     report(folder, end, view.state(), output);
