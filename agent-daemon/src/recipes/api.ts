@@ -11,6 +11,7 @@ export type {
   ChatRequest,
   ChatResult,
   JsonValue,
+  OpenAiClient,
   RecordView,
   Score,
   ScoreDetails,
