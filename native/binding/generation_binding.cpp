@@ -1,6 +1,7 @@
 // NativeGenerator: the thread border between JavaScript and the generation service.
 #include "generation_binding.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,6 +56,7 @@ GenerationBinding::GenerationBinding(const Napi::CallbackInfo& info) : Napi::Obj
   options.cache_bytes = integer_at(from, "cacheBytes");
   options.limits.running = integer_at(from, "running");
   options.limits.rows_per_iteration = integer_at(from, "rowsPerIteration");
+  options.limits.least_prompt_rows = std::min(options.limits.least_prompt_rows, options.limits.rows_per_iteration);
   compute_ = model.compute_owner();
   wake_ = Napi::ThreadSafeFunction::New(env, info[2].As<Napi::Function>(), "rollscope generation", 0, 1);
   wake_.Unref(env);

@@ -1,0 +1,363 @@
+// Generation and scoring on the embedded engine: the InferenceEngine over one native generator. It turns requests into what
+// the addon reads and its batches into streams; it must never sample, truncate or change a number.
+
+import type {
+  NativeBatch,
+  NativeGenerator,
+  NativeGeneratorConstructor,
+  NativeRequest,
+} from "../../../native/binding/generation.d.ts";
+import { errorCodes, RollscopeError } from "../../../protocol/errors.ts";
+import type {
+  EngineHealth,
+  FinishReason,
+  GenerateRequest,
+  InferenceEngine,
+  ModelInfo,
+  Scored,
+  ScoreRequest,
+  TokenChunk,
+  WeightSource,
+} from "./interface.ts";
+import type { TokenByteTable } from "./tokenByteTable.ts";
+import { TokenStream } from "./tokenStream.ts";
+
+export interface InferenceOptions {
+  /** Upper bound of the key/value cache; memory is taken when it is needed. */
+  readonly cacheBytes?: number;
+  /** Most requests computed together; more wait. */
+  readonly maxRunning?: number;
+  /** Rows one iteration computes: a row for each request that decodes, the rest for prompts. */
+  readonly rowsPerIteration?: number;
+  /** Needed for stop strings. */
+  readonly tokenBytes?: TokenByteTable;
+}
+
+/** What generation needs from the engine that loaded the model. */
+export interface InferenceParts<Model> {
+  readonly generator: NativeGeneratorConstructor<Model>;
+  readonly model: Model;
+  readonly info: () => ModelInfo;
+  /** Replaces the model's weights by those of a folder. */
+  readonly reload: (dir: string) => Promise<void>;
+}
+
+/** Counters since the engine was opened. */
+export interface InferenceStatistics {
+  /** Prompt rows computed; what came from the cache or from a sibling is not among them. */
+  readonly prefilledTokens: number;
+  readonly decodedTokens: number;
+  readonly evictedBlocks: number;
+  readonly preemptions: number;
+  readonly cacheBlocks: number;
+  readonly cacheCapacity: number;
+}
+
+interface Pending {
+  readonly stream?: TokenStream;
+  readonly stopStrings: readonly string[];
+  readonly onEnd: () => void;
+  readonly onScore?: (scored: Scored) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+const defaultCacheBytes = 2 ** 30;
+const defaultMaxRunning = 256;
+const defaultRowsPerIteration = 512;
+const finishReasons: readonly FinishReason[] = ["stop", "length", "abort", "error"];
+const none = new Int32Array(0);
+
+export class EmbeddedInferenceEngine implements InferenceEngine {
+  private readonly native: NativeGenerator;
+  private readonly modelInfo: () => ModelInfo;
+  private readonly reload: (dir: string) => Promise<void>;
+  private readonly pending = new Map<number, Pending>();
+  private nextRequest = 1;
+  private isDisposed = false;
+
+  private constructor(
+    native: (deliver: (batch: NativeBatch) => void) => NativeGenerator,
+    info: () => ModelInfo,
+    reload: (dir: string) => Promise<void>,
+  ) {
+    this.native = native((batch) => this.receive(batch));
+    this.modelInfo = info;
+    this.reload = reload;
+  }
+
+  /** Packs the model's weights as they are now. Errors: ENGINE_OUT_OF_MEMORY, ENGINE_UNSUPPORTED. */
+  static async open<Model>(
+    parts: InferenceParts<Model>,
+    options: InferenceOptions = {},
+  ): Promise<EmbeddedInferenceEngine> {
+    const engine = withCodes(
+      () =>
+        new EmbeddedInferenceEngine(
+          (deliver) =>
+            new parts.generator(
+              parts.model,
+              {
+                cacheBytes: options.cacheBytes ?? defaultCacheBytes,
+                running: options.maxRunning ?? defaultMaxRunning,
+                rowsPerIteration: options.rowsPerIteration ?? defaultRowsPerIteration,
+                ...(options.tokenBytes === undefined
+                  ? {}
+                  : { tokenBytes: options.tokenBytes.bytes, tokenOffsets: options.tokenBytes.offsets }),
+              },
+              deliver,
+            ),
+          parts.info,
+          parts.reload,
+        ),
+    );
+    await engine.command(engine.native.updateWeights());
+    return engine;
+  }
+
+  info(): ModelInfo {
+    return this.modelInfo();
+  }
+
+  /**
+   * The request starts at once, whether or not the chunks are read; leaving the loop early aborts it.
+   * Errors, thrown by the iteration: ENGINE_REQUEST_INVALID, ENGINE_CACHE_TOO_SMALL, ENGINE_NON_FINITE, ENGINE_OUT_OF_MEMORY.
+   */
+  generate(request: GenerateRequest, signal: AbortSignal): AsyncIterable<TokenChunk> {
+    const id = this.nextRequest++;
+    const abort = () => {
+      if (!this.isDisposed) this.native.abort(id);
+    };
+    const stream = new TokenStream(abort);
+    if (signal.aborted) {
+      stream.push(endChunk("abort"));
+      return stream;
+    }
+    const submitted = attempt(() => {
+      checkKey(request);
+      this.native.submit(id, nativeRequest(request));
+    });
+    if (submitted !== undefined) {
+      stream.fail(submitted);
+      return stream;
+    }
+    signal.addEventListener("abort", abort, { once: true });
+    this.pending.set(id, {
+      stream,
+      stopStrings: request.stopStrings,
+      onEnd: () => signal.removeEventListener("abort", abort),
+      onError: (error) => stream.fail(error),
+    });
+    return stream;
+  }
+
+  /** Errors: as generate. A prefix that is in the cache is not computed again. */
+  score(request: ScoreRequest): Promise<Scored> {
+    return new Promise((resolve, reject) => {
+      const id = this.nextRequest++;
+      const submitted = attempt(() =>
+        this.native.submit(id, {
+          ...scoreDefaults,
+          tokens: request.tokens,
+          temperature: request.temperature,
+          scoreFrom: request.from,
+        }),
+      );
+      if (submitted !== undefined) reject(submitted);
+      else this.pending.set(id, { stopStrings: [], onEnd: () => {}, onScore: resolve, onError: reject });
+    });
+  }
+
+  async updateWeights(from: WeightSource): Promise<number> {
+    if (from.kind === "folder") await this.reload(from.dir);
+    return this.command(this.native.updateWeights());
+  }
+
+  async pause(mode: "wait" | "hold" | "abort"): Promise<void> {
+    await this.command(this.native.pause(mode));
+  }
+
+  async resume(): Promise<void> {
+    await this.command(this.native.resume());
+  }
+
+  async releaseMemory(): Promise<void> {
+    await this.command(this.native.releaseMemory());
+  }
+
+  /** Takes the weights that the model holds by then. */
+  async restoreMemory(): Promise<void> {
+    await this.command(this.native.restoreMemory());
+  }
+
+  health(): EngineHealth {
+    if (this.isDisposed) return { ok: false, running: 0, queued: 0, version: 0, paused: false, cachedTokens: 0 };
+    const { running, queued, version, paused, released, cachedTokens } = this.native.health();
+    return { ok: !released, running, queued, version, paused, cachedTokens };
+  }
+
+  statistics(): InferenceStatistics {
+    const { prefilledTokens, decodedTokens, evictedBlocks, preemptions, cacheBlocks, cacheCapacity } =
+      this.native.health();
+    return { prefilledTokens, decodedTokens, evictedBlocks, preemptions, cacheBlocks, cacheCapacity };
+  }
+
+  /** Running requests end with finish reason abort, scores reject. */
+  async dispose(): Promise<void> {
+    if (this.isDisposed) return;
+    this.isDisposed = true;
+    this.native.dispose();
+    const ended = [...this.pending.values()];
+    this.pending.clear();
+    for (const request of ended) {
+      request.onEnd();
+      if (request.stream !== undefined) request.stream.push(endChunk("abort"));
+      else request.onError(disposed());
+    }
+  }
+
+  private async command(result: Promise<number>): Promise<number> {
+    try {
+      return await result;
+    } catch (error) {
+      throw coded(error);
+    }
+  }
+
+  private receive(batch: NativeBatch): void {
+    const more = new Map(batch.more.map((entry) => [entry.index, entry]));
+    for (let index = 0; index < batch.requests.length; index++) {
+      const id = batch.requests[index]!;
+      const request = this.pending.get(id);
+      if (request === undefined) continue;
+      const finish = batch.finishes[index]!;
+      if (finish >= 0) {
+        this.pending.delete(id);
+        request.onEnd();
+      }
+      const extra = more.get(index);
+      if (extra?.error !== undefined) {
+        request.onError(coded(extra.error));
+      } else if (request.stream !== undefined) {
+        request.stream.push(chunkAt(batch, index, request.stopStrings, extra));
+      } else if (finishReasons[finish] === "abort") {
+        request.onError(aborted());
+      } else {
+        request.onScore?.({
+          logprobs: extra?.scoreLogprobs ?? new Float32Array(0),
+          entropy: extra?.scoreEntropies ?? new Float32Array(0),
+          version: batch.versions[index]!,
+        });
+      }
+    }
+  }
+}
+
+/** Views into the batch's arrays: nothing is copied. */
+function chunkAt(
+  batch: NativeBatch,
+  index: number,
+  stopStrings: readonly string[],
+  extra: NativeBatch["more"][number] | undefined,
+): TokenChunk {
+  const end = batch.tokens[index]! >= 0 ? index + 1 : index;
+  const finishReason = finishReasons[batch.finishes[index]!];
+  const stopId = batch.stopIds[index]!;
+  const stoppedBy = stopId >= 0 ? stopId : stopStrings[batch.stopStrings[index]!];
+  const cachedTokens = batch.cachedTokens[index]!;
+  return {
+    ids: batch.tokens.subarray(index, end),
+    logprobs: batch.logprobs.subarray(index, end),
+    versions: batch.versions.subarray(index, end),
+    ...(batch.truncated[index] === 1 ? { sampledLogprobs: batch.sampledLogprobs.subarray(index, end) } : {}),
+    ...(extra?.alternativeIds !== undefined && extra.alternativeLogprobs !== undefined
+      ? {
+          alternatives: {
+            ids: extra.alternativeIds,
+            logprobs: extra.alternativeLogprobs,
+            count: extra.alternativeIds.length,
+          },
+        }
+      : {}),
+    ...(finishReason === undefined ? {} : { finishReason }),
+    ...(stoppedBy === undefined ? {} : { stoppedBy }),
+    ...(cachedTokens < 0 ? {} : { cachedTokens }),
+  };
+}
+
+function endChunk(finishReason: FinishReason): TokenChunk {
+  return { ids: none, logprobs: new Float32Array(0), versions: none, finishReason };
+}
+
+const scoreDefaults: Omit<NativeRequest, "tokens" | "temperature" | "scoreFrom"> = {
+  maxNewTokens: 0,
+  topP: 1,
+  topK: 0,
+  minP: 0,
+  stopIds: none,
+  stopStrings: [],
+  seed: 0,
+  record: 0,
+  call: 0,
+  topAlternatives: 0,
+};
+
+function nativeRequest(request: GenerateRequest): NativeRequest {
+  const { tokens, maxNewTokens, temperature, topP, topK, minP, stopStrings, key, forced, topAlternatives } = request;
+  return {
+    ...{ tokens, maxNewTokens, temperature, topP, topK, minP, stopStrings, topAlternatives },
+    stopIds: Int32Array.from(request.stopIds),
+    ...{ seed: key.seed, record: key.record, call: key.call },
+    ...(forced === undefined ? {} : { forced }),
+    scoreFrom: -1,
+  };
+}
+
+/** Counters must survive the way through doubles, or two streams could become one. */
+function checkKey({ key }: GenerateRequest): void {
+  for (const [name, value] of Object.entries(key)) {
+    if (Number.isSafeInteger(value) && value >= 0) continue;
+    throw new RollscopeError("ENGINE_REQUEST_INVALID", `The sampling key's ${name} is ${value}.`, {
+      next: "Use whole numbers from 0 to 2^53 − 1.",
+    });
+  }
+}
+
+function attempt(work: () => void): RollscopeError | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return coded(error);
+  }
+}
+
+function withCodes<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw coded(error);
+  }
+}
+
+/** Errors of the addon carry `code` and `next`; anything else is a bug in the engine. */
+function coded(error: unknown): RollscopeError {
+  if (error instanceof RollscopeError) return error;
+  const { code, message, next } = error as { code?: unknown; message?: unknown; next?: unknown };
+  if (typeof code === "string" && code in errorCodes && typeof next === "string") {
+    return new RollscopeError(code as keyof typeof errorCodes, String(message), { next, cause: error });
+  }
+  return new RollscopeError("ENGINE_INTERNAL", `The engine failed: ${String(message ?? error)}.`, {
+    next: "Report this with the command that led here.",
+    cause: error,
+  });
+}
+
+function disposed(): RollscopeError {
+  return new RollscopeError("ENGINE_CANCELLED", "The inference engine was disposed.", {
+    next: "Open it again before using it.",
+  });
+}
+
+function aborted(): RollscopeError {
+  return new RollscopeError("ENGINE_CANCELLED", "The score was aborted.", { next: "Ask for it again after resume." });
+}
