@@ -74,6 +74,30 @@ export interface ChatResult {
   readonly call: string;
 }
 
+/** The part of the `openai` package's client that is served; give the agent's one to whatever takes such a client. */
+export interface OpenAiClient {
+  readonly chat: {
+    readonly completions: {
+      create(body: {
+        model: string;
+        messages: ChatMessage[];
+        tools?: ToolDefinition[];
+        n?: number;
+        stop?: string | string[];
+        seed?: number;
+        max_completion_tokens?: number;
+        logprobs?: boolean;
+      }): Promise<{
+        readonly id: string;
+        readonly choices: readonly {
+          readonly message: { readonly role: "assistant"; readonly content: string | null };
+          readonly finish_reason: string;
+        }[];
+      }>;
+    };
+  };
+}
+
 /** The policy as a recipe drives it. Every call is recorded token by token. */
 export interface Agent {
   /** Id of the record that this rollout fills. */
@@ -84,6 +108,8 @@ export interface Agent {
   readonly signal: AbortSignal;
   /** One call of the policy. Throws RollscopeError when it fails; what was sampled until then stays on record. */
   chat(request: ChatRequest): Promise<ChatResult>;
+  /** The `openai` package's client, served in this process: the same calls for code that wants an OpenAI client. */
+  readonly openai: OpenAiClient;
   /** Runs `run` with `args` and records name, arguments, result or error, and duration. */
   tool<Arguments, Result>(
     name: string,

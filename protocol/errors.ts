@@ -52,6 +52,7 @@ export const errorCodes = {
   CAPTURE_CALL_CANCELLED: { retryable: true },
   CAPTURE_ENGINE_FAILED: { retryable: true },
   CONSTRAINT_UNSUPPORTED: { retryable: false },
+  TOOL_FAILED: { retryable: false },
   // store
   STORE_NETWORK_FILE_SYSTEM: { retryable: false },
   STORE_UNREACHABLE: { retryable: true },

@@ -43,6 +43,9 @@ export function spokenSessions(speaker: Speaker): OpenSession<SpokenTrajectory> 
       seed: agentSeed(7, request.streamKey),
       signal: request.signal,
       chat,
+      get openai(): never {
+        throw new Error("a spoken session serves agent.chat only");
+      },
       tool: async (_name, args, run) => await run(args),
       compact: () => {},
     };
