@@ -9,7 +9,13 @@ interface Addition {
 export default defineRecipe<Addition, void>({
   async rollout(task, agent) {
     const { a, b } = task.payload;
-    await agent.chat({ messages: [{ role: "user", content: `What is ${a} + ${b}?` }] });
+    // Short on purpose: the base model answers this with an equation and stops, and a step computes fewer tokens.
+    await agent.chat({
+      messages: [
+        { role: "system", content: "You are a calculator." },
+        { role: "user", content: `${a} + ${b} =` },
+      ],
+    });
   },
 
   evaluate({ task, text }) {
