@@ -65,6 +65,8 @@ export interface ToySessionOptions extends Partial<Omit<OpenSessionOptions, "set
   readonly settings?: Partial<CaptureSettings>;
   readonly answer?: Answer;
   readonly maxPositions?: number;
+  /** The clock of the template. */
+  readonly templateNow?: () => Date;
 }
 
 /** A session whose answers are what `answer` emits, what `script` says, or drawn by the engine. */
@@ -84,7 +86,7 @@ export function toySession(options: ToySessionOptions = {}) {
     store: null,
     ...options,
     settings: { ...defaultSettings, ...options.settings },
-    model: captureModel(engine, text),
+    model: captureModel(engine, text, options.templateNow ? { now: options.templateNow } : {}),
   });
   return { ...session, engine, tokenizer: text.tokenizer };
 }

@@ -5,13 +5,20 @@ import type OpenAI from "openai";
 import { afterAll, describe, expect, test } from "vitest";
 import { callDocument, toolEventDocument } from "../../agent-daemon/src/capture/callDocuments.ts";
 import { conversationTokens, requestMessages } from "../../agent-daemon/src/capture/capturedCall.ts";
+import type { CapturedTrajectory } from "../../agent-daemon/src/capture/trajectories.ts";
 import { versionsOf } from "../../agent-daemon/src/capture/trajectories.ts";
+import { runRollout } from "../../agent-daemon/src/sampling/rollout.ts";
+import type { OpenSession } from "../../agent-daemon/src/sampling/session.ts";
 import { openFileBlobs } from "../../agent-daemon/src/store/fileBlobs.ts";
+import { loadTrajectory } from "../../agent-daemon/src/store/loadTrajectory.ts";
+import { openSqliteStore } from "../../agent-daemon/src/store/sqliteStore.ts";
 import { checkTrajectories } from "../../agent-daemon/src/training/trajectoryCheck.ts";
 import type { ChatMessage } from "../../protocol/agent.ts";
 import { callDocumentSchema } from "../../protocol/call.ts";
 import { toolEventDocumentSchema } from "../../protocol/record.ts";
 import { scriptOf, toySession } from "../support/captured.ts";
+import * as documents from "../support/documents.ts";
+import { manualClock } from "../support/manualClock.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rollscope-capture-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -228,4 +235,54 @@ test("documents of the store hold exactly what was captured, and only what each 
   expect(second!.promptDelta.length).toBeLessThan(60);
   expect(requestMessages(session.captured()[1]!)).toEqual([user("q".repeat(5000)), message, user("r")]);
   expect([...versionsOf(session.captured()[1]!)]).toEqual([0, 0, 0, 0]);
+});
+
+test("a scheduler's rollout runs on a session, and the store gives its conversation back token by token", async () => {
+  const store = await openSqliteStore(join(folder, "records.sqlite"));
+  const blobs = await openFileBlobs(join(folder, "rollout-blobs"));
+  await store.tasks.insert([documents.task("task-1")]);
+  await store.records.insert([documents.record("r0")]);
+  const sessions: ReturnType<typeof toySession>[] = [];
+  const openSession: OpenSession<readonly CapturedTrajectory[]> = (request) => {
+    const session = toySession({
+      ...request,
+      store: { run: documents.run, records: store, blobs },
+      script: scriptOf("one", "two"),
+    });
+    sessions.push(session);
+    return session;
+  };
+  const outcome = await runRollout(
+    {
+      record: "r0",
+      streamKey: "k",
+      task: { id: "t", split: "train", index: 0, payload: {} },
+      settings: { maxNewTokens: 9, maxTurns: 2, temperature: 1, topP: 1, topK: 0, minP: 0, stop: [] },
+      limits: { start: null, callGap: null, total: 10_000, evaluate: 10_000 },
+      cancel: new AbortController().signal,
+    },
+    {
+      openSession,
+      clock: manualClock(),
+      recipe: {
+        rollout: async (_, agent) => {
+          const messages = [user("q")];
+          messages.push((await agent.chat({ messages })).message, user("r"));
+          await agent.tool("look", { at: 1 }, () => "seen");
+          await agent.chat({ messages });
+        },
+        evaluate: ({ calls, text }) => (calls.length === 2 && text === "two" ? 1 : 0),
+      },
+    },
+  );
+  expect(outcome).toMatchObject({ kind: "scored", score: { score: 1 }, report: { stats: { turns: 2 } } });
+  const loaded = await loadTrajectory(store, blobs, "r0");
+  const [session] = sessions;
+  expect(loaded.calls.map((call) => [...call.promptTokens()])).toEqual(
+    session!.engine.requests.map((request) => [...request.tokens]),
+  );
+  expect(loaded.calls[1]!.messages()).toEqual([user("q"), { role: "assistant", content: "one" }, user("r")]);
+  expect(loaded.calls.map((call) => [...call.logprobs])).toEqual(session!.captured().map((call) => [...call.logprobs]));
+  expect(loaded.toolEvents).toMatchObject([{ name: "look", arguments: { at: 1 }, result: "seen", call: "r0-c0" }]);
+  await store.dispose();
 });
