@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type CheckOptions, checkRecipe, recipeError } from "../../../agent-daemon/src/recipes/checkRecipe.ts";
 import { minimalRecipe, temporaryFolder } from "../../support/recipeFolder.ts";
 
@@ -10,6 +10,12 @@ async function check(files: Record<string, string>, options: CheckOptions = {}) 
   const folder = await temporaryFolder({ ...whole, ...files });
   return await checkRecipe(folder, options);
 }
+
+// Bundled code goes to a folder of the test, not to the cache of whoever runs it.
+beforeEach(async () => {
+  vi.stubEnv("ROLLSCOPE_CACHE", await temporaryFolder());
+  return () => vi.unstubAllEnvs();
+});
 
 describe("checking a recipe", () => {
   it("finds nothing wrong with a whole one", async () => {

@@ -1,17 +1,24 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { checkRecipe } from "../../../agent-daemon/src/recipes/checkRecipe.ts";
 import type { RecordView, ScoreDetails } from "../../../protocol/agent.ts";
 import type { ObjectiveSettings, ObjectiveToken, TokenObjective } from "../../../protocol/objectiveDefinition.ts";
 import arithmetic from "../../../recipes/arithmetic-grpo/recipe.ts";
 import custom from "../../../recipes/custom-objective/recipe.ts";
+import { temporaryFolder } from "../../support/recipeFolder.ts";
 
 const recipes = fileURLToPath(new URL("../../../recipes/", import.meta.url));
 type Row = { id: string; a: number; b: number };
 const read = (name: string) => readFileSync(`${recipes}arithmetic-grpo/${name}.jsonl`, "utf8").trim().split("\n");
 const rows = (name: string) => read(name).map((line) => JSON.parse(line) as Row);
+
+// Bundled code goes to a folder of the test, not to the cache of whoever runs it.
+beforeEach(async () => {
+  vi.stubEnv("ROLLSCOPE_CACHE", await temporaryFolder());
+  return () => vi.unstubAllEnvs();
+});
 
 describe("the recipes that are shipped", () => {
   it.each(["arithmetic-grpo", "custom-objective"])("%s has no problem, in any profile", async (name) => {
