@@ -34,6 +34,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   };
   keep("CancelToken", CancelBinding::define(env), state->cancel_class);
   state->model_class = Napi::Persistent(ModelBinding::define(env));
+  exports.Set("describe", Napi::Function::New(env, describe));
   exports.Set("loadModel", Napi::Function::New(env, load_model));
   exports.Set("cpu", Napi::Function::New(env, cpu));
 #if __has_include("trainer_binding.h")

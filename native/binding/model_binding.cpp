@@ -9,6 +9,7 @@
 #include "promise_job.h"
 #include "read_value.h"
 #include "tensor_files.h"
+#include "tensor_sources.h"
 
 namespace rollscope::binding {
 
@@ -28,6 +29,7 @@ ModelConfig read_config(const Napi::Object& from) {
   config.rms_epsilon = static_cast<float>(number_at(from, "rmsEpsilon"));
   config.tied_head = flag_at(from, "tiedHead");
   config.attention_bias = flag_at(from, "attentionBias");
+  config.output_bias = flag_at(from, "outputBias");
   config.query_key_norm = flag_at(from, "queryKeyNorm");
   config.value_head = flag_at(from, "valueHead");
   config.inverse_frequencies = doubles(property(from, "inverseFrequencies"), "inverseFrequencies");
@@ -41,21 +43,20 @@ ModelConfig read_config(const Napi::Object& from) {
   return config;
 }
 
-std::vector<TensorSource> read_sources(const Napi::Value& from) {
-  const auto array = from.As<Napi::Array>();
-  std::vector<TensorSource> sources;
-  for (uint32_t i = 0; i < array.Length(); i++) {
-    const Napi::Object item = array.Get(i).As<Napi::Object>();
-    TensorSource source;
-    source.tensor = text_at(item, "tensor");
-    source.file = integer_at(item, "file");
-    source.offset = integer_at(item, "offset");
-    source.bytes = integer_at(item, "bytes");
-    source.type = text_at(item, "type");
-    source.interleaved_heads = integer_at(item, "interleavedHeads");
-    sources.push_back(std::move(source));
+/// { name, shape, matrix }[] in the order of the arena.
+Napi::Array to_tensors(Napi::Env env, const ParameterLayout& layout) {
+  Napi::Array result = Napi::Array::New(env);
+  uint32_t count = 0;
+  for (const TensorSlot& slot : layout.slots()) {
+    Napi::Object item = Napi::Object::New(env);
+    Napi::Array shape = Napi::Array::New(env, slot.shape.size());
+    for (size_t axis = 0; axis < slot.shape.size(); axis++) shape.Set(static_cast<uint32_t>(axis), static_cast<double>(slot.shape[axis]));
+    item.Set("name", slot.name);
+    item.Set("shape", shape);
+    item.Set("matrix", slot.is_matrix);
+    result.Set(count++, item);
   }
-  return sources;
+  return result;
 }
 
 const TensorSlot& slot_of(const Model& model, const std::string& name) {
@@ -110,6 +111,7 @@ Napi::Function ModelBinding::define(Napi::Env env) {
   return DefineClass(env, "NativeModel",
                      {
                          InstanceMethod("version", &ModelBinding::version),
+                         InstanceMethod("threads", &ModelBinding::threads),
                          InstanceMethod("tensors", &ModelBinding::tensors),
                          InstanceMethod("readTensor", &ModelBinding::read_tensor),
                          InstanceMethod("writeTensor", &ModelBinding::write_tensor),
@@ -135,21 +137,15 @@ Napi::Value ModelBinding::version(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(model_binding(info.This()).model_->version()));
 }
 
-/// tensors(): { name, shape, matrix }[] in file order.
+Napi::Value ModelBinding::threads(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), compute_->threads()); }
+
 Napi::Value ModelBinding::tensors(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  Napi::Array result = Napi::Array::New(env);
-  uint32_t count = 0;
-  for (const TensorSlot& slot : model_binding(info.This()).model_->layout().slots()) {
-    Napi::Object item = Napi::Object::New(env);
-    Napi::Array shape = Napi::Array::New(env, slot.shape.size());
-    for (size_t axis = 0; axis < slot.shape.size(); axis++) shape.Set(static_cast<uint32_t>(axis), static_cast<double>(slot.shape[axis]));
-    item.Set("name", slot.name);
-    item.Set("shape", shape);
-    item.Set("matrix", slot.is_matrix);
-    result.Set(count++, item);
-  }
-  return result;
+  return to_tensors(info.Env(), model_binding(info.This()).model_->layout());
+}
+
+Napi::Value describe(const Napi::CallbackInfo& info) {
+  const ModelConfig config = read_config(info[0].As<Napi::Object>());
+  return to_tensors(info.Env(), ParameterLayout(config));
 }
 
 /// readTensor(name): Promise<Float32Array>.

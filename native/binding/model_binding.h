@@ -38,6 +38,7 @@ class ModelBinding : public Napi::ObjectWrap<ModelBinding> {
 
  private:
   Napi::Value version(const Napi::CallbackInfo& info);
+  Napi::Value threads(const Napi::CallbackInfo& info);
   Napi::Value tensors(const Napi::CallbackInfo& info);
   Napi::Value read_tensor(const Napi::CallbackInfo& info);
   Napi::Value write_tensor(const Napi::CallbackInfo& info);
@@ -53,6 +54,9 @@ class ModelBinding : public Napi::ObjectWrap<ModelBinding> {
 
 /// The model of a JavaScript NativeModel; throws a TypeError on anything else and ENGINE_REQUEST_INVALID after dispose().
 ModelBinding& model_binding(const Napi::Value& value);
+
+/// describe(config): the tensors of such a model.
+Napi::Value describe(const Napi::CallbackInfo& info);
 
 /// loadModel(spec): Promise<NativeModel>.
 Napi::Value load_model(const Napi::CallbackInfo& info);

@@ -27,6 +27,10 @@ struct Kernels {
                        float epsilon);
   /// sum = x + delta, element by element; `sum` may be `x`.
   void (*add)(float* sum, const float* x, const float* delta, int64_t size);
+  /// y[rows, width] += bias.
+  void (*add_bias)(float* y, const float* bias, int64_t rows, int64_t width);
+  /// sums[width] += Σ over rows of x[rows, width]. `partial` holds ceil(rows / 64) · width floats.
+  void (*add_column_sums)(float* sums, const float* x, float* partial, int64_t rows, int64_t width);
   /// dx += ∂norm, dweight[width] += ∂norm: gradients of y = norm(x) from dy. `partial` holds ceil(rows / 64) · width floats.
   void (*rms_norm_backward)(float* dx, float* dweight, const float* dy, const float* x, const float* weight, float* partial,
                             int64_t rows, int64_t width, float epsilon);

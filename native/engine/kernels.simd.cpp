@@ -89,6 +89,23 @@ void add_partials(float* target, const float* partial, int64_t blocks, int64_t s
   }
 }
 
+void add_bias(float* y, const float* bias, int64_t rows, int64_t width) {
+#pragma omp parallel for schedule(static) if (rows * width >= kParallelFloats)
+  for (int64_t row = 0; row < rows; row++) add_row(y + row * width, y + row * width, bias, width);
+}
+
+void add_column_sums(float* sums, const float* x, float* partial, int64_t rows, int64_t width) {
+  const int64_t blocks = (rows + kSumRows - 1) / kSumRows;
+#pragma omp parallel for schedule(static) if (rows * width >= kParallelFloats)
+  for (int64_t block = 0; block < blocks; block++) {
+    float* own = partial + block * width;
+    std::memset(own, 0, static_cast<size_t>(width) * sizeof(float));
+    const int64_t last = (block + 1) * kSumRows < rows ? (block + 1) * kSumRows : rows;
+    for (int64_t row = block * kSumRows; row < last; row++) add_row(own, own, x + row * width, width);
+  }
+  add_partials(sums, partial, blocks, width, width);
+}
+
 /// For y = x · r · w with r = 1/rms(x): dx (+)= r · w·dy − x · r³/width · Σ w·dy·x and dweight += dy · x · r. `dx` may be `dy` when not adding.
 template <bool kAdd>
 void rms_norm_backward_row(float* dx, float* dweight, const float* dy, const float* x, const float* weight, int64_t width,
@@ -377,6 +394,8 @@ const Kernels table = {
     rms_norm,
     add_rms_norm,
     add,
+    add_bias,
+    add_column_sums,
     rms_norm_backward,
     prepare_qkv,
     prepare_qkv_backward,

@@ -28,6 +28,7 @@ struct ModelConfig {
   float rms_epsilon = 1e-5f;
   bool tied_head = false;
   bool attention_bias = false;      // q, k, v carry a bias
+  bool output_bias = false;         // the attention's output carries a bias
   bool query_key_norm = false;      // RMSNorm per head on q and k, before rope
   bool value_head = false;          // value_head.weight [hidden] and value_head.bias [1] exist
   std::vector<double> inverse_frequencies;  // [head_dim / 2], rope scaling applied

@@ -36,6 +36,10 @@ ParameterLayout::ParameterLayout(const ModelConfig& config) {
     }
     align();
     layer.output = add(attention + "o_proj.weight", {hidden, config.query_width()});
+    if (config.output_bias) {
+      align();
+      layer.output_bias = add(attention + "o_proj.bias", {hidden});
+    }
     align();
     layer.mlp_norm = add(prefix + "post_attention_layernorm.weight", {hidden});
     const bool mixture = config.mixture.experts > 0 && config.mixture.is_mixture[static_cast<size_t>(index)] != 0;

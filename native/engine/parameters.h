@@ -31,6 +31,7 @@ struct LayerLayout {
   int64_t query_norm = -1;      // [head_dim]
   int64_t key_norm = -1;        // [head_dim]
   int64_t output = -1;          // [hidden, query_width]
+  int64_t output_bias = -1;     // [hidden]
   int64_t mlp_norm = -1;        // [hidden]
   int64_t gate_up = -1;         // dense: [2 * intermediate, hidden]
   int64_t down = -1;            // dense: [hidden, intermediate]

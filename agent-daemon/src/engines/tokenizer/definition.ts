@@ -39,6 +39,11 @@ const userDefinedType = 4;
 
 /** Errors: TOKENIZER_INVALID when keys are missing or contradict each other, TOKENIZER_UNSUPPORTED for other tokenizer kinds. */
 export function definitionFromGguf(metadata: GgufMetadata): TokenizerDefinition {
+  return definitionFromJson(tokenizerJsonFromGguf(metadata), metadata.path);
+}
+
+/** The tokenizer.json that says what the GGUF metadata says. Errors: as definitionFromGguf. */
+export function tokenizerJsonFromGguf(metadata: GgufMetadata): JsonObject {
   const file = metadata.path;
   const kind = metadata.values.get("tokenizer.ggml.model");
   if (kind !== "gpt2") {
@@ -62,28 +67,31 @@ export function definitionFromGguf(metadata: GgufMetadata): TokenizerDefinition 
   );
   const pre = metadata.values.get("tokenizer.ggml.pre") ?? "default";
   const rule = preTokenizerRule(String(pre), file);
-  return definitionFromJson(
-    {
-      added_tokens: addedTokens,
-      normalizer: rule.normalizer === null ? null : { type: rule.normalizer },
-      pre_tokenizer: {
-        type: "Sequence",
-        pretokenizers: [...rule.patterns.map(isolate), byteLevel],
-      },
-      post_processor: null,
-      decoder: { type: "ByteLevel", add_prefix_space: true, trim_offsets: true, use_regex: true },
-      model: {
-        type: "BPE",
-        unk_token: null,
-        byte_fallback: false,
-        fuse_unk: false,
-        ignore_merges: rule.ignoreMerges,
-        vocab,
-        merges: merges.map((merge) => splitMerge(merge, file)),
-      },
+  return {
+    version: "1.0",
+    truncation: null,
+    padding: null,
+    added_tokens: addedTokens,
+    normalizer: rule.normalizer === null ? null : { type: rule.normalizer },
+    pre_tokenizer: {
+      type: "Sequence",
+      pretokenizers: [...rule.patterns.map(isolate), byteLevel],
     },
-    file,
-  );
+    post_processor: null,
+    decoder: { type: "ByteLevel", add_prefix_space: true, trim_offsets: true, use_regex: true },
+    model: {
+      type: "BPE",
+      dropout: null,
+      unk_token: null,
+      continuing_subword_prefix: null,
+      end_of_word_suffix: null,
+      byte_fallback: false,
+      fuse_unk: false,
+      ignore_merges: rule.ignoreMerges,
+      vocab,
+      merges: merges.map((merge) => splitMerge(merge, file)),
+    },
+  };
 }
 
 /** Takes a parsed tokenizer.json. Errors: TOKENIZER_INVALID, TOKENIZER_UNSUPPORTED. */

@@ -1,5 +1,5 @@
-// Reads the metadata of a GGUF file: the key-value header and nothing after it. It must never read tensor data, and it
-// never guesses: a file that is short or malformed is refused with the byte where reading stopped.
+// Reads the header of a GGUF file: the keys and values, and on request the table of tensors. It must never read tensor
+// data, and it never guesses: a file that is short or malformed is refused with the byte where reading stopped.
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 
@@ -13,6 +13,16 @@ export interface GgufMetadata {
   readonly values: ReadonlyMap<string, GgufValue>;
 }
 
+export interface GgufTensor {
+  readonly name: string;
+  /** Fastest-running axis first, as the format has it: [columns, rows] for a matrix. */
+  readonly dims: readonly number[];
+  /** Number of the element type, as the format counts them. */
+  readonly type: number;
+  /** Position in the file. */
+  readonly offset: number;
+}
+
 const supportedVersions: readonly number[] = [2, 3];
 const chunkBytes = 1 << 20;
 const arrayType = 9;
@@ -24,6 +34,18 @@ const smallestBytes = [1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8];
 
 /** Errors: ENGINE_MODEL_NOT_FOUND, ENGINE_FILE_TRUNCATED, ENGINE_FILE_INVALID. */
 export function readGgufMetadata(path: string): GgufMetadata {
+  return withCursor(path, readHeader);
+}
+
+/** The header and the table of tensors. Errors as readGgufMetadata. */
+export function readGgufTensors(path: string): GgufMetadata & { readonly tensors: readonly GgufTensor[] } {
+  return withCursor(path, (cursor) => {
+    const metadata = readHeader(cursor);
+    return { ...metadata, tensors: readTensorTable(cursor, metadata) };
+  });
+}
+
+function withCursor<T>(path: string, read: (cursor: HeaderCursor) => T): T {
   let descriptor: number;
   try {
     descriptor = openSync(path, "r");
@@ -35,7 +57,7 @@ export function readGgufMetadata(path: string): GgufMetadata {
     });
   }
   try {
-    return readHeader(new HeaderCursor(descriptor, path));
+    return read(new HeaderCursor(descriptor, path));
   } finally {
     closeSync(descriptor);
   }
@@ -56,6 +78,24 @@ function readHeader(cursor: HeaderCursor): GgufMetadata {
     values.set(key, readValue(cursor, cursor.u32(), 0));
   }
   return { path: cursor.path, version, tensorCount, values };
+}
+
+function readTensorTable(cursor: HeaderCursor, metadata: GgufMetadata): readonly GgufTensor[] {
+  const table: GgufTensor[] = [];
+  const names = new Set<string>();
+  for (let index = 0; index < metadata.tensorCount; index++) {
+    const name = cursor.text();
+    if (names.has(name)) throw cursor.invalid(`has the tensor ${name} twice`);
+    names.add(name);
+    const axes = cursor.u32();
+    if (axes < 1 || axes > 4) throw cursor.invalid(`gives the tensor ${name} ${axes} axes`);
+    const dims = Array.from({ length: axes }, () => cursor.whole(`size of ${name}`));
+    table.push({ name, dims, type: cursor.u32(), offset: cursor.whole(`offset of ${name}`) });
+  }
+  const alignment = metadata.values.get("general.alignment") ?? 32;
+  if (typeof alignment !== "number" || alignment < 1) throw cursor.invalid("has an unusable general.alignment");
+  const start = Math.ceil(cursor.position / alignment) * alignment;
+  return table.map((tensor) => ({ ...tensor, offset: start + tensor.offset }));
 }
 
 function readValue(cursor: HeaderCursor, type: number, depth: number): GgufValue {
@@ -141,6 +181,16 @@ class HeaderCursor {
     const value = this.bytes(8).readBigUInt64LE();
     if (value > BigInt(this.size)) throw this.invalid(`claims ${value} as ${what}, more than the file has bytes`);
     return Number(value);
+  }
+
+  whole(what: string): number {
+    const value = this.bytes(8).readBigUInt64LE();
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw this.invalid(`claims ${value} as ${what}`);
+    return Number(value);
+  }
+
+  get position(): number {
+    return this.at;
   }
 
   text(): string {
