@@ -10,8 +10,7 @@ import { systemClock } from "../../agent-daemon/src/sampling/clock.ts";
 import type { JournalEvent } from "../../protocol/journal.ts";
 import type { RecipeConfig } from "../../protocol/recipe.ts";
 import { temporaryFolder } from "./recipeFolder.ts";
-import { ReferenceEngine } from "./referenceEngine.ts";
-import { ReferenceInference } from "./referenceInference.ts";
+import { referenceEngines } from "./referenceEngines.ts";
 
 const alphabet = [..."0123456789+=QA", "Ġ"];
 const endToken = alphabet.length;
@@ -45,7 +44,7 @@ const modelFiles = {
 };
 
 /** Rewards answers that begin with an odd digit: a tiny model learns it in a few steps. */
-export const toyRecipeCode = `
+const toyRecipeCode = `
 import { defineRecipe } from "rollscope/recipe";
 export default defineRecipe({
   async rollout(task, agent) {
@@ -58,7 +57,7 @@ export default defineRecipe({
 });
 `;
 
-export const toyRecipe = `
+const toyRecipe = `
 name: toy
 model: { source: ./model }
 data: { train: tasks.jsonl, heldOutCount: 4 }
@@ -73,22 +72,18 @@ const tasks = Array.from({ length: 24 }, (_, index) =>
   JSON.stringify({ id: `q${index}`, question: `${index}+${index % 7}=` }),
 );
 
-/** A folder with the toy model and recipe; `files` replace or add to them. */
-export function toyFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
-  return temporaryFolder({
-    ...modelFiles,
-    "recipe.yaml": toyRecipe,
-    "recipe.ts": toyRecipeCode,
-    "tasks.jsonl": `${tasks.join("\n")}\n`,
-    ...files,
-  });
-}
-
-export const referenceEngines: OpenEngines = async () => {
-  const training = new ReferenceEngine({ seed: 3, shape: { vocabulary: endToken + 1, hidden: 6, maxPositions: 64 } });
-  const inference = new ReferenceInference(training);
-  return { training, inference, dispose: () => training.dispose() };
+/** The toy model and its recipe, by path. */
+export const toyFiles: Readonly<Record<string, string>> = {
+  ...modelFiles,
+  "recipe.yaml": toyRecipe,
+  "recipe.ts": toyRecipeCode,
+  "tasks.jsonl": `${tasks.join("\n")}\n`,
 };
+
+/** A folder with the toy model and recipe, removed at the end of the test; `files` replace or add to them. */
+export function toyFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
+  return temporaryFolder({ ...toyFiles, ...files });
+}
 
 export interface ToyRun {
   readonly folder: RunFolder;

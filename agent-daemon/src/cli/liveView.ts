@@ -3,11 +3,11 @@
 import { evaluationLine } from "./evaluationTable.ts";
 import { curveOf, type RunProgress, timeLeft } from "./runProgress.ts";
 import { type Curve, curves } from "./shownMetrics.ts";
-import { drawChart } from "./terminal/chart.ts";
+import { type Chart, drawChart } from "./terminal/chart.ts";
 import type { Paint } from "./terminal/colors.ts";
 import { formatDuration, formatNumber } from "./terminal/numbers.ts";
 import { progressBar } from "./terminal/progressBar.ts";
-import { padEnd, truncate, visible } from "./terminal/text.ts";
+import { padEnd, truncate, visible, widthOf } from "./terminal/text.ts";
 
 /** How far the current phase is; null where it does not say. */
 export interface PhaseProgress {
@@ -33,6 +33,8 @@ export interface ViewSize {
 const labelWidth = 9;
 const valueWidth = 11;
 const tallest = 4;
+/** Below it the charts have no numbers beside them. */
+const narrowest = 40;
 
 export function renderLive(state: LiveState, size: ViewSize, paint: Paint): string[] {
   const { progress } = state;
@@ -50,7 +52,8 @@ export function renderLive(state: LiveState, size: ViewSize, paint: Paint): stri
 
 function titleLine(progress: RunProgress, width: number, paint: Paint): string {
   const title = visible(progress.run || "starting");
-  const rest = truncate(` ${visible(progress.model)}`, Math.max(0, width - title.length));
+  const model = progress.model === "" ? "" : ` ${visible(progress.model)}`;
+  const rest = truncate(model, Math.max(0, width - widthOf(title)));
   return `${paint("bold", truncate(title, width))}${paint("dim", rest)}`;
 }
 
@@ -80,26 +83,26 @@ function elapsedInStep({ progress, now }: LiveState): number {
 
 function chartLines(curve: Curve, progress: RunProgress, width: number, height: number, paint: Paint): string[] {
   const values = curveOf(progress, curve);
-  const chartWidth = Math.max(4, width - labelWidth - valueWidth);
+  const valueRoom = width < narrowest ? 0 : valueWidth;
+  const chartWidth = width - labelWidth - valueRoom;
   const chart = drawChart(values, { width: chartWidth, height }, progress.steps);
   const latest = values.at(-1);
   return chart.lines.map((line, row) => {
     const label = row === 0 ? curve.title : row === 1 && latest !== undefined ? formatNumber(latest) : "";
-    const edge =
-      chart.range === null
-        ? ""
-        : row === 0
-          ? formatNumber(chart.range.max)
-          : row === height - 1
-            ? formatNumber(chart.range.min)
-            : chart.gaps > 0 && row === 1
-              ? `${chart.gaps} gaps`
-              : "";
+    const edge = edgeText(chart, row, height);
     const shown = height === 1 && latest !== undefined ? formatNumber(latest) : edge;
     const left =
       row === 0 ? paint("bold", padEnd(truncate(label, labelWidth - 1), labelWidth)) : padEnd(label, labelWidth);
-    return `${left}${paint(curve.color, line)} ${paint("dim", truncate(shown, valueWidth - 1))}`;
+    return `${left}${paint(curve.color, line)}${shown === "" || valueRoom === 0 ? "" : ` ${paint("dim", truncate(shown, valueRoom - 1))}`}`;
   });
+}
+
+/** Largest value beside the top line, smallest beside the bottom one, and how many values are missing. */
+function edgeText({ range, gaps }: Chart, row: number, height: number): string {
+  if (row === 1 && gaps > 0) return gaps === 1 ? "1 gap" : `${gaps} gaps`;
+  if (range === null) return "";
+  if (row === 0) return formatNumber(range.max);
+  return row === height - 1 ? formatNumber(range.min) : "";
 }
 
 function evaluationLines(progress: RunProgress, width: number, paint: Paint): string[] {

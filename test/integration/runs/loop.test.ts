@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readJournal } from "../../../agent-daemon/src/runs/journal.ts";
@@ -8,6 +8,7 @@ import { allDocuments } from "../../../agent-daemon/src/store/pages.ts";
 import { openSqliteStore } from "../../../agent-daemon/src/store/sqliteStore.ts";
 import { verifyLedger } from "../../../agent-daemon/src/store/verifyLedger.ts";
 import type { JournalEvent, JournalEventOf } from "../../../protocol/journal.ts";
+import { referenceEngines } from "../../support/referenceEngines.ts";
 import { attemptToyRun, newToyRun, type ToyRun, toyFolder } from "../../support/toyRun.ts";
 
 function ofType<Type extends JournalEvent["type"]>(
@@ -215,7 +216,6 @@ describe("a run", () => {
     const run = await newToyRun(await toyFolder());
     const { end } = await attemptToyRun(run, {
       openEngines: async (...given) => {
-        const { referenceEngines } = await import("../../support/toyRun.ts");
         const engines = await referenceEngines(...given);
         const generate = engines.inference.generate.bind(engines.inference);
         engines.inference.generate = async function* (request, signal) {
@@ -239,7 +239,6 @@ describe("a run", () => {
       status: "failed",
       error: { code: "RUN_NOT_RESUMABLE" },
     });
-    const { appendFileSync } = await import("node:fs");
     appendFileSync(join(folder, "tasks.jsonl"), '{"id":"new","question":"1+1="}\n');
     const { end } = await attemptToyRun(run, { attempt: 3 });
     expect(end.error).toMatchObject({ code: "RUN_NOT_RESUMABLE", message: expect.stringContaining("tasks.jsonl") });

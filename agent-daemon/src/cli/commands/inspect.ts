@@ -118,7 +118,7 @@ async function listRecords(folder: RunFolder, run: OpenRun, options: InspectOpti
       output.width,
     ),
     "",
-    `rollscope inspect ${folder.run} ${records[0]?.id}  shows a trajectory token by token.`,
+    `Add the id of a record, such as ${records[0]?.id}, to see its trajectory token by token.`,
   ]);
 }
 

@@ -1,6 +1,7 @@
 // `rollscope run` and `rollscope resume`: starts an attempt of a run in this process and shows it, live on a terminal, as plain
 // lines elsewhere. Ctrl-C stops at the next safe point, a second one at once.
 import { existsSync } from "node:fs";
+import { dirname, relative, resolve, sep } from "node:path";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 import { checkRecipe, recipeError } from "../../recipes/checkRecipe.ts";
 import { readConfig, writeConfig } from "../../runs/configFile.ts";
@@ -26,6 +27,8 @@ export type OnSignal = (handler: () => void) => () => void;
 
 export interface RunServices {
   readonly version: string;
+  /** How this program is called on a command line: `rollscope`, or `node dist/cli.mjs`. */
+  readonly invocation: string;
   readonly clock: Clock;
   readonly openEngines: OpenEngines;
   readonly onSignal: OnSignal;
@@ -97,7 +100,7 @@ async function attempt(
       openEngines: services.openEngines,
     });
     view.dispose();
-    report(folder, end, view.state(), output);
+    report(folder, end, view.state(), services.invocation, output);
     return end.error instanceof RollscopeError && end.status === "failed"
       ? exitOfError(end.error.code)
       : exitOfRun(end.status);
@@ -116,10 +119,18 @@ function onInterrupt(stops: StopSwitch, view: RunView): void {
   stops.stop();
 }
 
-function report(folder: RunFolder, end: RunEnd, progress: RunProgress, output: Output): void {
-  const table = evaluationTable(progress.evaluations, output.width);
-  const record = end.record ?? null;
-  const inspect = `rollscope inspect ${folder.run}${record === null ? "" : ` ${record}`}`;
+/** How the run is named in a command that is typed in this folder. */
+function typedName(folder: RunFolder): string {
+  if (dirname(folder.path) === resolve("runs")) return folder.run;
+  const path = relative(process.cwd(), folder.path);
+  return path.startsWith("..") ? folder.path : `.${sep}${path}`;
+}
+
+function report(folder: RunFolder, end: RunEnd, progress: RunProgress, invocation: string, output: Output): void {
+  const { record } = end;
+  const name = typedName(folder);
+  const hasRecords = existsSync(folder.records);
+  const inspect = `${invocation} inspect ${name}${record === null ? "" : ` ${record}`}`;
   output.document({
     run: folder.run,
     path: folder.path,
@@ -129,21 +140,23 @@ function report(folder: RunFolder, end: RunEnd, progress: RunProgress, output: O
     error: end.error === null ? null : describeError(end.error),
     evaluations: progress.evaluations,
     record,
-    inspect: existsSync(folder.records) ? inspect : null,
+    inspect: hasRecords ? inspect : null,
   });
-  if (end.error !== null && !output.json) output.error(end.error);
+  if (output.json) return;
+  if (end.error !== null) output.error(end.error);
   const time =
     progress.attemptBegun === null || progress.lastAt === null
       ? ""
       : ` after ${formatDuration(progress.lastAt - progress.attemptBegun)}`;
+  const table = evaluationTable(progress.evaluations, output.width);
   output.lines([
     "",
     `${end.status} at step ${end.step}/${progress.steps}${time}: ${folder.path}`,
     ...(table.length === 0 ? [] : ["", ...table]),
     "",
-    ...(end.status === "completed" ? [] : [`Go on:                     rollscope resume ${folder.run}`]),
-    ...(existsSync(folder.records)
-      ? [`Look at a trajectory:      ${inspect}`, `Look at the worst ones:    rollscope inspect ${folder.run} --worst`]
+    ...(end.status === "completed" ? [] : [`Go on:                   ${invocation} resume ${name}`]),
+    ...(hasRecords
+      ? [`Look at a trajectory:    ${inspect}`, `Look at the worst ones:  ${invocation} inspect ${name} --worst`]
       : []),
   ]);
 }

@@ -1,0 +1,29 @@
+// What the program is given when it runs as a process: this process's streams, environment, signals and clock.
+import { basename, relative } from "node:path";
+import type { OpenEngines } from "../runs/runRecipe.ts";
+import { systemClock } from "../sampling/clock.ts";
+import type { ProgramContext } from "./program.ts";
+
+export function processContext(openEngines: OpenEngines, version: string): ProgramContext {
+  return {
+    version,
+    invocation: invocationOf(process.argv[1] ?? ""),
+    clock: systemClock,
+    openEngines,
+    onSignal(handler) {
+      const signals = ["SIGINT", "SIGTERM"] as const;
+      for (const signal of signals) process.on(signal, handler);
+      return () => {
+        for (const signal of signals) process.off(signal, handler);
+      };
+    },
+    streams: { stdout: process.stdout, stderr: process.stderr, environment: process.env },
+  };
+}
+
+/** Installed, the script has the name of the program; in a checkout it is a file. */
+function invocationOf(script: string): string {
+  if (basename(script) === "rollscope") return "rollscope";
+  const path = relative(process.cwd(), script);
+  return `node ${path.startsWith("..") ? script : path}`;
+}

@@ -1,0 +1,128 @@
+import { existsSync, readdirSync, readFileSync, watch } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { readJournal } from "../../../agent-daemon/src/runs/journal.ts";
+import { runFolderAt } from "../../../agent-daemon/src/runs/runFolder.ts";
+import type { JournalEvent } from "../../../protocol/journal.ts";
+import { bundleProgram, type Program, startProgram } from "../../support/program.ts";
+import { toyFolder } from "../../support/toyRun.ts";
+
+let script = "";
+beforeAll(async () => {
+  script = await bundleProgram("integration/programs/toyRollscope.ts");
+});
+
+interface Running {
+  readonly program: Program;
+  readonly run: string;
+  readonly path: string;
+  readonly runs: string;
+  events(): readonly JournalEvent[];
+  /** Resolves when an event like this is in the journal. */
+  seen(test: (event: JournalEvent) => boolean): Promise<void>;
+}
+
+/** Starts a long run and waits until its folder is there. */
+async function startRun(...more: string[]): Promise<Running> {
+  const folder = await toyFolder();
+  const runs = join(folder, "runs");
+  const line = ["run", folder, `--output-dir=${runs}`, "--training.steps=500", "--evaluation.everySteps=null", ...more];
+  const program = startProgram(script, line);
+  onTestFinished(() => void program.process.kill("SIGKILL"));
+  program.process.stdin?.end();
+  const name = () => (existsSync(runs) ? readdirSync(runs)[0] : undefined);
+  await eventually(folder, () => name() !== undefined && existsSync(join(runs, name() ?? "", "journal.jsonl")));
+  const run = name() ?? "";
+  const path = join(runs, run);
+  const events = () => readJournal(join(path, "journal.jsonl")).events;
+  return { program, run, path, runs, events, seen: (test) => eventually(path, () => events().some(test)) };
+}
+
+/** Looks again whenever something changes in the folder. */
+function eventually(folder: string, isSo: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const watcher = watch(folder, { recursive: false }, look);
+    const timer = setInterval(look, 25);
+    function look() {
+      if (!isSo()) return;
+      clearInterval(timer);
+      watcher.close();
+      resolve();
+    }
+    look();
+  });
+}
+
+const isStep = (number: number) => (event: JournalEvent) => event.type === "step" && event.step >= number;
+
+async function rollscope(...line: string[]): Promise<{ code: number | null; output: string }> {
+  const program = startProgram(script, line);
+  program.process.stdin?.end();
+  const { code } = await program.ended;
+  return { code, output: await program.output };
+}
+
+describe("a run in a process of its own", () => {
+  test("stops at the next safe point on Ctrl-C, with a checkpoint, and says how to go on", async () => {
+    const running = await startRun();
+    await running.seen(isStep(2));
+    running.program.process.kill("SIGINT");
+    const { code, errors } = await running.program.ended;
+    expect(code).toBe(130);
+    expect(errors).toContain("Press Ctrl-C again to stop at once.");
+    const output = await running.program.output;
+    expect(output).toContain("stopped at step");
+    expect(output).toMatch(/resume \S+/);
+    const last = running.events().at(-1);
+    expect(last).toMatchObject({ type: "ended", status: "stopped" });
+    expect(readdirSync(join(running.path, "checkpoints"))).toContain(`step_${last?.type === "ended" ? last.step : ""}`);
+    expect(existsSync(join(running.path, "control.json"))).toBe(false);
+  });
+
+  test("pauses, goes on and stops as another process tells it", async () => {
+    const running = await startRun();
+    await running.seen(isStep(1));
+    const runs = `--output-dir=${running.runs}`;
+    expect((await rollscope("pause", running.run, runs)).code).toBe(0);
+    await running.seen((event) => event.type === "phase" && event.phase === "paused");
+    expect((await rollscope("list", "--json", runs)).output).toContain('"status": "paused"');
+    const before = running.events().length;
+    const resumed = await rollscope("resume", running.run, runs);
+    expect([resumed.code, resumed.output]).toEqual([0, expect.stringContaining("goes on from step")]);
+    await eventually(running.path, () => running.events().slice(before).some(isStep(1)));
+    expect((await rollscope("resume", running.run, runs)).code).toBe(5);
+    expect((await rollscope("stop", running.run, runs)).code).toBe(0);
+    expect((await running.program.ended).code).toBe(130);
+    expect((await rollscope("stop", running.run, runs)).code).toBe(5);
+  });
+
+  test("is resumed after kill -9: later rows void, the journal whole, the ledger proven", async () => {
+    const running = await startRun("--training.checkpoint.every=2");
+    await running.seen(isStep(5));
+    running.program.process.kill("SIGKILL");
+    await running.program.ended;
+    const runs = `--output-dir=${running.runs}`;
+    expect((await rollscope("list", "--json", runs)).output).toContain('"status": "crashed"');
+    const before = running.events();
+    const steps = before.flatMap((event) => (event.type === "step" ? [event.step] : []));
+
+    const second = startProgram(script, ["resume", running.run, runs]);
+    second.process.stdin?.end();
+    onTestFinished(() => void second.process.kill("SIGKILL"));
+    await eventually(running.path, () => running.events().slice(before.length).some(isStep(1)));
+    second.process.kill("SIGINT");
+    expect((await second.ended).code).toBe(130);
+
+    const after = running.events().slice(before.length);
+    const started = after.find((event) => event.type === "started");
+    expect(started).toMatchObject({ attempt: 2, resumed: { step: expect.any(Number) } });
+    const from = started?.type === "started" ? (started.resumed?.step ?? -1) : -1;
+    expect(from % 2).toBe(0);
+    expect(steps).toContain(from);
+    const again = after.flatMap((event) => (event.type === "step" ? [event.step] : []));
+    expect(again[0]).toBe(from + 1);
+    expect(running.events().map((event) => event.n)).toEqual(running.events().map((_, index) => index + 1));
+    const environment = JSON.parse(readFileSync(runFolderAt(running.path).environment, "utf8"));
+    expect(environment.attempts.map((each: { attempt: number }) => each.attempt)).toEqual([1, 2]);
+  });
+});
