@@ -50,12 +50,10 @@ export async function startControlServer(
   if (bound === null || typeof bound === "string") throw new Error("the control server has no port");
   const address: ControlAddress = { host: "127.0.0.1", port: bound.port, token, pid: process.pid, attempt };
   writeWhole(file, `${JSON.stringify(address)}\n`);
-  server.unref();
   return {
     address,
     async dispose() {
       rmSync(file, { force: true });
-      for (const socket of sockets) socket.unref();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         // A command that is being answered gets its answer; a client that never asks does not hold the run.

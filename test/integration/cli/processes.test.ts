@@ -1,15 +1,17 @@
-import { existsSync, readdirSync, readFileSync, watch } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { watch } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { readJournal } from "../../../agent-daemon/src/runs/journal.ts";
 import { runFolderAt } from "../../../agent-daemon/src/runs/runFolder.ts";
 import type { JournalEvent } from "../../../protocol/journal.ts";
-import { bundleProgram, type Program, startProgram } from "../../support/program.ts";
+import { bundleModule } from "../../support/moduleProgram.ts";
+import { type Program, startProgram } from "../../support/program.ts";
 import { toyFolder } from "../../support/toyRun.ts";
 
 let script = "";
 beforeAll(async () => {
-  script = await bundleProgram("integration/programs/toyRollscope.ts");
+  script = await bundleModule("integration/programs/toyRollscope.ts");
 });
 
 interface Running {
@@ -31,26 +33,33 @@ async function startRun(...more: string[]): Promise<Running> {
   onTestFinished(() => void program.process.kill("SIGKILL"));
   program.process.stdin?.end();
   const name = () => (existsSync(runs) ? readdirSync(runs)[0] : undefined);
-  await eventually(folder, () => name() !== undefined && existsSync(join(runs, name() ?? "", "journal.jsonl")));
+  await eventually(folder, program, () => existsSync(runs));
+  await eventually(runs, program, () => name() !== undefined);
   const run = name() ?? "";
   const path = join(runs, run);
   const events = () => readJournal(join(path, "journal.jsonl")).events;
-  return { program, run, path, runs, events, seen: (test) => eventually(path, () => events().some(test)) };
+  return { program, run, path, runs, events, seen: (test) => eventually(path, program, () => events().some(test)) };
 }
 
-/** Looks again whenever something changes in the folder. */
-function eventually(folder: string, isSo: () => boolean): Promise<void> {
-  return new Promise((resolve) => {
-    const watcher = watch(folder, { recursive: false }, look);
-    const timer = setInterval(look, 25);
-    function look() {
-      if (!isSo()) return;
-      clearInterval(timer);
-      watcher.close();
-      resolve();
-    }
-    look();
+/** Looks again whenever something changes in the folder; fails when the program ends before it is so. */
+async function eventually(folder: string, program: Program, isSo: () => boolean): Promise<void> {
+  const stop = new AbortController();
+  const changes = watch(folder, { signal: stop.signal })[Symbol.asyncIterator]();
+  const over = program.ended.then(async ({ errors }) => {
+    if (!isSo()) throw new Error(`the program ended: ${errors}${await program.output}`);
   });
+  const looked = (async () => {
+    for (;;) {
+      if (isSo()) return;
+      if ((await changes.next()).done === true) return;
+    }
+  })();
+  try {
+    await Promise.race([over, looked]);
+  } finally {
+    stop.abort();
+    await looked.catch(() => {});
+  }
 }
 
 const isStep = (number: number) => (event: JournalEvent) => event.type === "step" && event.step >= number;
@@ -62,7 +71,7 @@ async function rollscope(...line: string[]): Promise<{ code: number | null; outp
   return { code, output: await program.output };
 }
 
-describe("a run in a process of its own", () => {
+describe("a run in a process of its own", { timeout: 60_000 }, () => {
   test("stops at the next safe point on Ctrl-C, with a checkpoint, and says how to go on", async () => {
     const running = await startRun();
     await running.seen(isStep(2));
@@ -89,7 +98,7 @@ describe("a run in a process of its own", () => {
     const before = running.events().length;
     const resumed = await rollscope("resume", running.run, runs);
     expect([resumed.code, resumed.output]).toEqual([0, expect.stringContaining("goes on from step")]);
-    await eventually(running.path, () => running.events().slice(before).some(isStep(1)));
+    await eventually(running.path, running.program, () => running.events().slice(before).some(isStep(1)));
     expect((await rollscope("resume", running.run, runs)).code).toBe(5);
     expect((await rollscope("stop", running.run, runs)).code).toBe(0);
     expect((await running.program.ended).code).toBe(130);
@@ -109,7 +118,7 @@ describe("a run in a process of its own", () => {
     const second = startProgram(script, ["resume", running.run, runs]);
     second.process.stdin?.end();
     onTestFinished(() => void second.process.kill("SIGKILL"));
-    await eventually(running.path, () => running.events().slice(before.length).some(isStep(1)));
+    await eventually(running.path, second, () => running.events().slice(before.length).some(isStep(1)));
     second.process.kill("SIGINT");
     expect((await second.ended).code).toBe(130);
 

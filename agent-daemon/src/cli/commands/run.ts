@@ -1,6 +1,5 @@
 // `rollscope run` and `rollscope resume`: starts an attempt of a run in this process and shows it, live on a terminal, as plain
 // lines elsewhere. Ctrl-C stops at the next safe point, a second one at once.
-import { existsSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 import { checkRecipe, recipeError } from "../../recipes/checkRecipe.ts";
@@ -129,7 +128,7 @@ function typedName(folder: RunFolder): string {
 function report(folder: RunFolder, end: RunEnd, progress: RunProgress, invocation: string, output: Output): void {
   const { record } = end;
   const name = typedName(folder);
-  const hasRecords = existsSync(folder.records);
+  const hasRecords = progress.points.length + progress.evaluations.length > 0;
   const inspect = `${invocation} inspect ${name}${record === null ? "" : ` ${record}`}`;
   output.document({
     run: folder.run,
