@@ -63,6 +63,16 @@ function installNodePackages() {
   writeFileSync(stamp, digest);
 }
 
+/** The product's own command fetches the model of the main job and of the tests into the product's cache. */
+function fetchModel() {
+  const cli = [join(rootDir, "dist", "cli.mjs"), "models"];
+  const model = "smollm2-135m-instruct";
+  const listed = JSON.parse(execFileSync(process.execPath, [...cli, "list", "--json"], { encoding: "utf8" }));
+  if (listed.models.some((entry) => entry.name === model)) return;
+  say(`fetch ${model}: the main job trains it`);
+  execFileSync(process.execPath, [...cli, "fetch", model], { stdio: ["ignore", "ignore", "inherit"] });
+}
+
 /** Runs every step; returns when the checkout can run and test itself. */
 export async function setUp() {
   checkNode();
@@ -71,13 +81,12 @@ export async function setUp() {
   installNodePackages();
   const { fetchMatrixLibrary } = await import("./matrixLibrary.mjs");
   const { buildNative } = await import("./build-native.mjs");
-  const { fetchModel } = await import("./model.mjs");
   const { bundle } = await import("./build.mjs");
   try {
     fetchMatrixLibrary(say);
     await buildNative(say);
-    fetchModel(say);
     await bundle(say);
+    fetchModel();
   } catch (cause) {
     stop(cause.message, "mend what the message names and run the command again; what is done is kept");
   }

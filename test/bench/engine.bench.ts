@@ -3,7 +3,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { embeddedInferenceEngine, embeddedTrainingEngine, openEmbeddedModel } from "../../agent-daemon/src/engines/embedded.ts";
+import {
+  embeddedInferenceEngine,
+  embeddedTrainingEngine,
+  openEmbeddedModel,
+} from "../../agent-daemon/src/engines/embedded.ts";
+import { smollm2Path } from "../support/model.ts";
 import { generateOnce, trainOnce } from "./engineWork.ts";
 import { PyTorchPeer } from "./pytorchPeer.ts";
 import { groupRows, median, report, tokenRows } from "./work.ts";
@@ -12,11 +17,10 @@ const rounds = 5;
 const shape = { prompts: 8, promptTokens: 96, samples: 8, sampleTokens: 16 };
 const flat = { rows: 16, tokens: 112 };
 const newTokens = 32;
-const modelPath = join(process.cwd(), ".cache/models/smollm2-135m-instruct/SmolLM2-135M-Instruct.Q4_1.gguf");
 
 const folder = mkdtempSync(join(tmpdir(), "rollscope-bench-"));
 const threads = availableParallelism();
-const model = await openEmbeddedModel(modelPath, { threads });
+const model = await openEmbeddedModel(smollm2Path(), { threads });
 try {
   const training = embeddedTrainingEngine(model);
   const inference = await embeddedInferenceEngine(model);

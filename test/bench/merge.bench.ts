@@ -1,16 +1,15 @@
 // npm run bench merge: what merging equal prefixes saves, against the same engine without it. The speed-up can be at most
 // the token ratio; the value says which part of that arrives.
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { embeddedTrainingEngine, openEmbeddedModel } from "../../agent-daemon/src/engines/embedded.ts";
+import { smollm2Path } from "../support/model.ts";
 import { trainOnce } from "./engineWork.ts";
 import { groupRows, median, report } from "./work.ts";
 
 const rounds = 5;
 const shape = { prompts: 8, promptTokens: 96, samples: 8, sampleTokens: 16 };
-const modelPath = join(process.cwd(), ".cache/models/smollm2-135m-instruct/SmolLM2-135M-Instruct.Q4_1.gguf");
 
-const model = await openEmbeddedModel(modelPath, { threads: availableParallelism() });
+const model = await openEmbeddedModel(smollm2Path(), { threads: availableParallelism() });
 try {
   const training = embeddedTrainingEngine(model);
   const rows = groupRows(shape, model.info().vocabularySize);

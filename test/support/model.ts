@@ -1,9 +1,8 @@
-// Where tests find the real model that set-up fetches.
-import { fileURLToPath } from "node:url";
-
-const modelFile = "../../.cache/models/smollm2-135m-instruct/SmolLM2-135M-Instruct.Q4_1.gguf";
+// Where tests and benches find the real model, which set-up fetches into the product's cache.
+import { join } from "node:path";
+import { cacheFolder } from "../../agent-daemon/src/recipes/cacheFolder.ts";
 
 /** SmolLM2-135M-Instruct as GGUF. */
 export function smollm2Path(): string {
-  return fileURLToPath(new URL(modelFile, import.meta.url));
+  return join(cacheFolder(), "models", "smollm2-135m-instruct", "SmolLM2-135M-Instruct.Q4_1.gguf");
 }
