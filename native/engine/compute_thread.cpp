@@ -3,6 +3,8 @@
 
 #include <omp.h>
 
+#include "cancel_token.h"
+
 namespace rollscope {
 
 ComputeThread::ComputeThread(int threads) : threads_(threads > 0 ? threads : omp_get_num_procs()), thread_([this] { work(); }) {}
@@ -30,6 +32,7 @@ void ComputeThread::submit(Job job) {
 void ComputeThread::work() {
   // Owned by this thread because the OpenMP thread count is a property of the thread that asks.
   MatrixProducts products(threads_);
+  thread_stopping = &stopping_;
   for (;;) {
     Job job;
     {

@@ -3,6 +3,7 @@
 // over one micro-batch, one decoding step).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -20,7 +21,7 @@ class ComputeThread {
 
   /// 0 threads: one for each processor this process may use.
   explicit ComputeThread(int threads);
-  /// Finishes the running job, drops the waiting ones (their destructors run), joins.
+  /// Cancels the running job, drops the waiting ones (their destructors run), joins.
   ~ComputeThread();
   ComputeThread(const ComputeThread&) = delete;
   ComputeThread& operator=(const ComputeThread&) = delete;
@@ -36,7 +37,7 @@ class ComputeThread {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> jobs_;
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
 
