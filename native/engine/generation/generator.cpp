@@ -121,7 +121,7 @@ void Generator::gather(const IterationPlan& plan) {
     Sequence* sequence = span.sequence;
     const auto table = static_cast<int32_t>(rows_.blocks.size());
     const auto blocks = static_cast<size_t>((span.start + span.count + block_positions - 1) / block_positions);
-    for (size_t block = 0; block < blocks; ++block) rows_.blocks.push_back(scheduler_.pages().keys(sequence->blocks[block], 0, 0));
+    for (size_t block = 0; block < blocks; ++block) rows_.blocks.push_back(scheduler_.pages().data(sequence->blocks[block]));
     for (int64_t position = span.start; position < span.start + span.count; ++position) {
       const int64_t score_from = sequence->request.score_from;
       const bool is_wanted = sequence->request.is_score() ? position + 1 >= score_from : position + 1 == sequence->goal();

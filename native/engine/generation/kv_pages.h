@@ -1,15 +1,14 @@
-// The key/value cache as blocks of 16 positions, counted by reference. Memory is taken when a block is first used, up to a
-// limit, and given back by `release_memory`. It never knows which tokens a block stands for: that is the prefix tree's.
+// The key/value cache as blocks of 16 positions, counted by reference. Memory is taken in slabs as blocks are first used, up to
+// a limit, and given back by `release_memory`. It never knows which tokens a block stands for: that is the prefix tree's.
 //
 // One block holds, for every layer and key/value head: keys transposed [head_dim][16], so that one vector holds one
-// coordinate of 16 keys; values [16][value_stride], value_stride = head_dim rounded up to 16 (the rest stays zero).
+// coordinate of 16 keys; values [16][value_stride], value_stride = head_dim rounded up to 16. What was never written is garbage.
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <vector>
-
-#include "aligned_buffer.h"
 
 namespace rollscope {
 
@@ -45,29 +44,31 @@ class KvPages {
   /// Copies all positions of all layers.
   void copy(int32_t from, int32_t to);
 
-  float* keys(int32_t block, int64_t layer, int64_t kv_head) {
-    return blocks_[static_cast<size_t>(block)].floats.data() + layer * geometry_.layer_floats() + kv_head * geometry_.head_floats();
-  }
-  float* values(int32_t block, int64_t layer, int64_t kv_head) {
-    return keys(block, layer, kv_head) + block_positions * geometry_.head_dim;
-  }
   /// First float of a block; layers follow each other every layer_floats().
-  const float* data(int32_t block) const { return blocks_[static_cast<size_t>(block)].floats.data(); }
+  float* data(int32_t block) {
+    return slabs_[static_cast<size_t>(block / slab_blocks_)].get() + block % slab_blocks_ * geometry_.block_floats();
+  }
 
-  /// Gives the memory of unreferenced blocks back to the system.
+  /// Gives the memory of the cache back to the system; no block may be in use.
   void release_memory();
 
  private:
   struct Block {
-    AlignedBuffer<float> floats;
     int32_t references = 0;
     /// Experts chosen for the block's input tokens [mixture layers][16][experts per token]; empty until routing is recorded.
     std::vector<int16_t> routing;
   };
+  struct Free {
+    void operator()(float* slab) const { std::free(slab); }
+  };
+
+  void add_slab();
 
   KvGeometry geometry_;
   int64_t capacity_;
+  int64_t slab_blocks_;
   int64_t used_ = 0;
+  std::vector<std::unique_ptr<float, Free>> slabs_;
   std::vector<Block> blocks_;
   std::vector<int32_t> free_;
 };

@@ -24,6 +24,8 @@ inline void score_keys(const AttentionHeads& heads, const float* query, int64_t 
   for (int64_t d = 0; d < heads.head_dim; ++d) {
     for (int v = 0; v < vectors; ++v) {
       const Vec key = load(keys[v] + d * kBlockKeys);
+      // The block's values follow its keys, line for line.
+      __builtin_prefetch(keys[v] + (heads.head_dim + d) * kBlockKeys, 0, 2);
       for (int q = 0; q < queries; ++q) sums[q][v] += query[q * heads.head_dim + d] * key;
     }
   }
@@ -47,6 +49,8 @@ inline void add_values(const AttentionHeads& heads, int64_t first_block, int64_t
       const float* row = values + k * heads.value_stride;
       for (int v = 0; v < vectors; ++v) {
         const Vec value = load(row + kLanes * v);
+        // Behind the values lie the next head's keys, which the caller most often asks for next.
+        __builtin_prefetch(row + kLanes * v + kBlockKeys * heads.value_stride, 0, 2);
         for (int q = 0; q < queries; ++q) sums[q][v] += weights[q][start + k] * value;
       }
     }
