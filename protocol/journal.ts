@@ -122,6 +122,8 @@ const events = {
     status: z.enum(endStatuses),
     step: count,
     error: journalErrorSchema.nullable(),
+    /** Most memory that the process had, in bytes. */
+    peakMemory: z.number(),
     /** A trajectory worth looking at: the largest |advantage| of the last step. */
     record: id.nullable(),
   }),

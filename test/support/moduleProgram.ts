@@ -1,19 +1,18 @@
-// Bundles a TypeScript file of the tests as a module that a process of its own can run. It lies inside the repository, because
-// that is where a module finds its packages.
+// Bundles a TypeScript file of the tests as a module that a process of its own can run. It lies inside the repository, as deep as
+// the sources do, because there it finds its packages and the native engine.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { afterAll } from "vitest";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Bundles test/<path> and returns the script for `startProgram`; it is removed after the tests of the file. */
+/** Bundles test/<path> and returns the script for `startProgram`; it is removed when the tests' process ends. */
 export async function bundleModule(path: string): Promise<string> {
-  const programs = join(repository, "node_modules", ".cache", "programs");
+  const programs = join(repository, "build", "programs");
   mkdirSync(programs, { recursive: true });
   const folder = mkdtempSync(join(programs, "program-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const outfile = join(folder, "program.mjs");
   await build({
     entryPoints: [join(repository, "test", path)],

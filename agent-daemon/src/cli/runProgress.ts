@@ -36,6 +36,7 @@ export interface RunProgress {
   readonly ended: {
     readonly status: EndStatus;
     readonly error: JournalError | null;
+    readonly peakMemory: number;
     readonly record: string | null;
   } | null;
   /** When the last step, evaluation or attempt ended: where the next step's time begins. */
@@ -113,7 +114,11 @@ export function foldEvent(progress: RunProgress, event: JournalEvent): RunProgre
     case "warning":
       return { ...next, warnings: [...progress.warnings, event.error] };
     case "ended":
-      return { ...next, phase: null, ended: { status: event.status, error: event.error, record: event.record } };
+      return {
+        ...next,
+        phase: null,
+        ended: { status: event.status, error: event.error, peakMemory: event.peakMemory, record: event.record },
+      };
     case "mismatch":
     case "records":
     case "checkpoint":

@@ -17,6 +17,7 @@ export const embeddedEngines: OpenEngines = async (path, text, config) => {
     async dispose() {
       await inference.dispose();
       await training.dispose();
+      model.dispose();
     },
   };
 };

@@ -95,7 +95,8 @@ export async function runRecipe(request: RunRequest): Promise<RunEnd> {
     end = { status: stopped ? "stopped" : "failed", step: report.step, error: stopped ? null : error, record: null };
   }
   const error: JournalError | null = end.error === null ? null : journalError(end.error);
-  report.event({ type: "ended", status: end.status, step: end.step, error, record: end.record });
+  const peakMemory = process.resourceUsage().maxRSS * 1024;
+  report.event({ type: "ended", status: end.status, step: end.step, error, peakMemory, record: end.record });
   await closing.dispose();
   return end;
 }

@@ -1,5 +1,6 @@
 // Holds what people have asked a run to do: stop at the next safe point, stop at once, pause, go on. The loop asks at its
 // safe points; only "at once" interrupts what is going on.
+import { setMaxListeners } from "node:events";
 import { RollscopeError } from "../../../protocol/errors.ts";
 
 export interface StopSwitch {
@@ -16,14 +17,15 @@ export interface StopSwitch {
   safePoint(onPaused: () => void): Promise<boolean>;
 }
 
-export function createStopSwitch(onChange: () => void = () => {}): StopSwitch {
+export function createStopSwitch(): StopSwitch {
   const now = new AbortController();
+  // Every group of a wave listens to it.
+  setMaxListeners(0, now.signal);
   let stopping = false;
   let pausing = false;
   const wake: (() => void)[] = [];
   const changed = () => {
     for (const each of wake.splice(0)) each();
-    onChange();
   };
   const stopNow = () => {
     stopping = true;

@@ -3,6 +3,7 @@
 import type { Task } from "../../../protocol/agent.ts";
 import type { EvaluationSummary } from "../../../protocol/journal.ts";
 import { type GroupContext, type GroupSettings, gradedScore, type Sample, sampleGroup } from "./group.ts";
+import { linkedAbort } from "./linkedAbort.ts";
 
 /**
  * @param step optimizer steps behind the weights; it names the records' random streams
@@ -14,10 +15,7 @@ export async function evaluateTasks<Trajectories>(
   settings: Omit<GroupSettings, "groupSize" | "deadline">,
   context: GroupContext<Trajectories>,
 ): Promise<EvaluationSummary> {
-  const stop = new AbortController();
-  const onCancel = () => stop.abort(context.cancel.reason);
-  if (context.cancel.aborted) onCancel();
-  context.cancel.addEventListener("abort", onCancel, { once: true });
+  const stop = linkedAbort(context.cancel);
   const ended = await Promise.allSettled(
     tasks.map(async (task) => {
       try {
@@ -32,7 +30,7 @@ export async function evaluateTasks<Trajectories>(
       }
     }),
   );
-  context.cancel.removeEventListener("abort", onCancel);
+  stop.dispose();
   stop.signal.throwIfAborted();
   const groups = ended.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   await context.store.tasks.update(

@@ -5,6 +5,7 @@ import { RollscopeError } from "../../../protocol/errors.ts";
 import { newRecord, type RecordDocument } from "../../../protocol/record.ts";
 import type { RecordSet, RecordStore } from "../store/interface.ts";
 import type { Limiter } from "./limiter.ts";
+import { linkedAbort } from "./linkedAbort.ts";
 import { recordId, streamKeyOf, type TaskPlace, taskDocumentId } from "./recordIds.ts";
 import { type RolloutCollaborators, type RolloutOutcome, runRollout } from "./rollout.ts";
 import type { RolloutLimits } from "./rolloutTimeouts.ts";
@@ -79,10 +80,7 @@ export async function sampleGroup<Trajectories>(
       created: context.clock.now(),
     },
   ]);
-  const stop = new AbortController();
-  const onCancel = () => stop.abort(context.cancel.reason);
-  if (context.cancel.aborted) onCancel();
-  context.cancel.addEventListener("abort", onCancel, { once: true });
+  const stop = linkedAbort(context.cancel);
   let disarm: (() => void) | null = null;
   const begin = () => {
     if (settings.deadline === null || disarm !== null) return;
@@ -108,7 +106,7 @@ export async function sampleGroup<Trajectories>(
     };
   } finally {
     (disarm as (() => void) | null)?.();
-    context.cancel.removeEventListener("abort", onCancel);
+    stop.dispose();
   }
 }
 

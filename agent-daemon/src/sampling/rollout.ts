@@ -4,6 +4,7 @@ import type { Evaluate, RecordView, Rollout, Task } from "../../../protocol/agen
 import { RollscopeError } from "../../../protocol/errors.ts";
 import type { DocumentError } from "../../../protocol/record.ts";
 import type { Clock } from "./clock.ts";
+import { linkedAbort } from "./linkedAbort.ts";
 import { type RolloutLimits, runEvaluate, watchRollout } from "./rolloutTimeouts.ts";
 import { type ReadScore, readScore } from "./scoreOf.ts";
 import type { OpenSession, RolloutSession, SamplingSettings, SessionReport } from "./session.ts";
@@ -48,9 +49,7 @@ export async function runRollout<Trajectories>(
   request: RolloutRequest,
   { recipe, openSession, clock }: RolloutCollaborators<Trajectories>,
 ): Promise<RolloutOutcome<Trajectories>> {
-  const over = new AbortController();
-  const onCancel = () => over.abort(request.cancel.reason);
-  request.cancel.addEventListener("abort", onCancel, { once: true });
+  const over = linkedAbort(request.cancel);
   const watch = watchRollout(request.limits, clock, request.cancel);
   let session: RolloutSession<Trajectories> | null = null;
   try {
@@ -96,7 +95,7 @@ export async function runRollout<Trajectories>(
       retry: true,
     };
   } finally {
-    request.cancel.removeEventListener("abort", onCancel);
+    over.dispose();
   }
 }
 

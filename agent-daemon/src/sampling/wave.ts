@@ -11,6 +11,7 @@ import {
   sampleGroup,
 } from "./group.ts";
 import { decideWave, type GroupVerdict, judgeGroup } from "./groupGate.ts";
+import { linkedAbort } from "./linkedAbort.ts";
 
 export interface WaveSettings extends GroupSettings {
   /** Groups to hand over. */
@@ -38,10 +39,7 @@ export async function sampleWave<Trajectories>(
   context: GroupContext<Trajectories>,
 ): Promise<Wave<Trajectories>> {
   const running: Promise<void>[] = [];
-  const stop = new AbortController();
-  const onCancel = () => stop.abort(context.cancel.reason);
-  if (context.cancel.aborted) onCancel();
-  context.cancel.addEventListener("abort", onCancel, { once: true });
+  const stop = linkedAbort(context.cancel);
   const groupContext = { ...context, cancel: stop.signal };
   const groups: SampledGroup<Trajectories>[] = [];
   const verdicts: GroupVerdict[] = [];
@@ -68,7 +66,7 @@ export async function sampleWave<Trajectories>(
   };
   for (let group = 0; group < settings.groups; group++) start();
   for (let place = 0; place < running.length; place++) await running[place];
-  context.cancel.removeEventListener("abort", onCancel);
+  stop.dispose();
   stop.signal.throwIfAborted();
 
   const fates = decideWave(verdicts, settings.refillLimit);

@@ -315,7 +315,7 @@ describe("a wave", () => {
           expect(await run(true)).toEqual(await run(false));
         },
       ),
-      { numRuns: 15 },
+      { numRuns: 8 },
     );
   });
 });

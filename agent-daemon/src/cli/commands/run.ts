@@ -16,7 +16,7 @@ import { progressOf } from "../openRun.ts";
 import { describeError, type Output } from "../output.ts";
 import type { RunProgress } from "../runProgress.ts";
 import { createRunView, type RunView } from "../runView.ts";
-import { formatDuration } from "../terminal/numbers.ts";
+import { formatBytes, formatDuration } from "../terminal/numbers.ts";
 import type { TerminalStream } from "../terminal/screen.ts";
 import { problemLines, type RecipeArguments } from "./check.ts";
 import { controlRun } from "./control.ts";
@@ -138,6 +138,7 @@ function report(folder: RunFolder, end: RunEnd, progress: RunProgress, invocatio
     steps: progress.steps,
     error: end.error === null ? null : describeError(end.error),
     evaluations: progress.evaluations,
+    peakMemory: progress.ended?.peakMemory ?? null,
     record,
     inspect: hasRecords ? inspect : null,
   });
@@ -147,10 +148,11 @@ function report(folder: RunFolder, end: RunEnd, progress: RunProgress, invocatio
     progress.attemptBegun === null || progress.lastAt === null
       ? ""
       : ` after ${formatDuration(progress.lastAt - progress.attemptBegun)}`;
+  const memory = progress.ended === null ? "" : `, peak memory ${formatBytes(progress.ended.peakMemory)}`;
   const table = evaluationTable(progress.evaluations, output.width);
   output.lines([
     "",
-    `${end.status} at step ${end.step}/${progress.steps}${time}: ${folder.path}`,
+    `${end.status} at step ${end.step}/${progress.steps}${time}${memory}: ${folder.path}`,
     ...(table.length === 0 ? [] : ["", ...table]),
     "",
     ...(end.status === "completed" ? [] : [`Go on:                   ${invocation} resume ${name}`]),
