@@ -1,5 +1,6 @@
 // A trainer on the reference engine, with a configuration that a test changes where it matters.
 
+import type { TrainingEngine } from "../../agent-daemon/src/engines/interface.ts";
 import type { StepResult } from "../../agent-daemon/src/training/optimizerStep.ts";
 import type { TrainerSetup, TrainingConfig } from "../../agent-daemon/src/training/trainerSetup.ts";
 import { trainWindow, type WindowRequest } from "../../agent-daemon/src/training/trainWindow.ts";
@@ -22,9 +23,15 @@ export interface SetupSketch {
 }
 
 export function sketchSetup(sketch: SetupSketch = {}): TrainerSetup & { readonly policy: ReferenceEngine } {
+  const policy = sketch.policy ?? new ReferenceEngine();
+  return { ...setupOn(policy, sketch), policy };
+}
+
+/** The same on any engine. */
+export function setupOn(policy: TrainingEngine, sketch: Omit<SetupSketch, "policy"> = {}): TrainerSetup {
   const training: TrainingConfig = trainingSchema.parse({ lr: 0.01, steps: 100, ...sketch.training });
   return {
-    policy: sketch.policy ?? new ReferenceEngine(),
+    policy,
     reference: sketch.reference,
     critic: sketch.critic,
     objective: parseObjective(sketch.objective ?? grpo),
