@@ -77,7 +77,8 @@ export function cancelled(): RollscopeError {
   });
 }
 
-function coded(error: unknown): unknown {
+/** The error as a RollscopeError where the addon gave it a code. */
+export function coded(error: unknown): unknown {
   if (error instanceof RollscopeError || !(error instanceof Error)) return error;
   const { code, next } = error as Error & { code?: unknown; next?: unknown };
   if (typeof code !== "string" || !Object.hasOwn(errorCodes, code)) return error;

@@ -7,7 +7,8 @@ import type {
   NativeGeneratorConstructor,
   NativeRequest,
 } from "../../../native/binding/generation.d.ts";
-import { errorCodes, RollscopeError } from "../../../protocol/errors.ts";
+import { RollscopeError } from "../../../protocol/errors.ts";
+import { answered, coded, settled } from "./embeddedAddon.ts";
 import type {
   EngineHealth,
   FinishReason,
@@ -90,7 +91,7 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
     parts: InferenceParts<Model>,
     options: InferenceOptions = {},
   ): Promise<EmbeddedInferenceEngine> {
-    const engine = withCodes(
+    const engine = answered(
       () =>
         new EmbeddedInferenceEngine(
           (deliver) =>
@@ -110,7 +111,7 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
           parts.reload,
         ),
     );
-    await engine.command(engine.native.updateWeights());
+    await settled(() => engine.native.updateWeights());
     return engine;
   }
 
@@ -132,8 +133,8 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
       stream.push(endChunk("abort"));
       return stream;
     }
-    const submitted = attempt(() => {
-      checkKey(request);
+    const submitted = failureOf(() => {
+      checkWhole(request);
       this.native.submit(id, nativeRequest(request));
     });
     if (submitted !== undefined) {
@@ -154,7 +155,7 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
   score(request: ScoreRequest): Promise<Scored> {
     return new Promise((resolve, reject) => {
       const id = this.nextRequest++;
-      const submitted = attempt(() =>
+      const submitted = failureOf(() =>
         this.native.submit(id, {
           ...scoreDefaults,
           tokens: request.tokens,
@@ -169,24 +170,24 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
 
   async updateWeights(from: WeightSource): Promise<number> {
     if (from.kind === "folder") await this.reload(from.dir);
-    return this.command(this.native.updateWeights());
+    return settled(() => this.native.updateWeights());
   }
 
   async pause(mode: "wait" | "hold" | "abort"): Promise<void> {
-    await this.command(this.native.pause(mode));
+    await settled(() => this.native.pause(mode));
   }
 
   async resume(): Promise<void> {
-    await this.command(this.native.resume());
+    await settled(() => this.native.resume());
   }
 
   async releaseMemory(): Promise<void> {
-    await this.command(this.native.releaseMemory());
+    await settled(() => this.native.releaseMemory());
   }
 
   /** Takes the weights that the model holds by then. */
   async restoreMemory(): Promise<void> {
-    await this.command(this.native.restoreMemory());
+    await settled(() => this.native.restoreMemory());
   }
 
   health(): EngineHealth {
@@ -212,14 +213,6 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
       request.onEnd();
       if (request.stream !== undefined) request.stream.push(endChunk("abort"));
       else request.onError(disposed());
-    }
-  }
-
-  private async command(result: Promise<number>): Promise<number> {
-    try {
-      return await result;
-    } catch (error) {
-      throw coded(error);
     }
   }
 
@@ -312,44 +305,24 @@ function nativeRequest(request: GenerateRequest): NativeRequest {
   };
 }
 
-/** Counters must survive the way through doubles, or two streams could become one. */
-function checkKey({ key }: GenerateRequest): void {
-  for (const [name, value] of Object.entries(key)) {
+/** Ranges are the engine's business; what is no whole number would not reach it unchanged. */
+function checkWhole({ key, maxNewTokens, topK, topAlternatives }: GenerateRequest): void {
+  for (const [name, value] of Object.entries({ ...key, maxNewTokens, topK, topAlternatives })) {
     if (Number.isSafeInteger(value) && value >= 0) continue;
-    throw new RollscopeError("ENGINE_REQUEST_INVALID", `The sampling key's ${name} is ${value}.`, {
-      next: "Use whole numbers from 0 to 2^53 − 1.",
+    throw new RollscopeError("ENGINE_REQUEST_INVALID", `The request's ${name} is ${value}.`, {
+      next: "Use a whole number from 0 to 2^53 − 1.",
     });
   }
 }
 
-function attempt(work: () => void): RollscopeError | undefined {
+/** What the work threw, if anything. */
+function failureOf(work: () => void): unknown {
   try {
     work();
     return undefined;
   } catch (error) {
     return coded(error);
   }
-}
-
-function withCodes<Result>(work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    throw coded(error);
-  }
-}
-
-/** Errors of the addon carry `code` and `next`; anything else is a bug in the engine. */
-function coded(error: unknown): RollscopeError {
-  if (error instanceof RollscopeError) return error;
-  const { code, message, next } = error as { code?: unknown; message?: unknown; next?: unknown };
-  if (typeof code === "string" && code in errorCodes && typeof next === "string") {
-    return new RollscopeError(code as keyof typeof errorCodes, String(message), { next, cause: error });
-  }
-  return new RollscopeError("ENGINE_INTERNAL", `The engine failed: ${String(message ?? error)}.`, {
-    next: "Report this with the command that led here.",
-    cause: error,
-  });
 }
 
 function disposed(): RollscopeError {

@@ -92,6 +92,7 @@ void InferenceModel::forward(MatrixProducts& products, const InferenceWeights& w
     }
     attend_rows(rows, active, index);
     products.forward(delta_.data(), context_.data(), *layer.output, count);
+    if (layer.output_bias != nullptr) add_bias(delta_.data(), layer.output_bias, count);
     passes.add_rms_norm(state_.data(), normed_.data(), state_.data(), delta_.data(), layer.mlp_norm, count, hidden, config_.rms_epsilon);
     if (layer.router != nullptr) {
       mixture(products, layer, count);
@@ -150,6 +151,13 @@ void InferenceModel::attend_rows(const InferenceRows& rows, std::span<const int3
     heads.positions = rows.positions[row] + 1;
     heads.scale = scale;
     passes.attend(heads);
+  }
+}
+
+/// to[rows, hidden] += bias.
+void InferenceModel::add_bias(float* to, const float* bias, int64_t rows) const {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t d = 0; d < config_.hidden; ++d) to[row * config_.hidden + d] += bias[d];
   }
 }
 

@@ -43,6 +43,7 @@ class InferenceModel {
  private:
   void store_keys_values(const InferenceRows& rows, int64_t layer);
   void attend_rows(const InferenceRows& rows, std::span<const int32_t> active, int64_t layer);
+  void add_bias(float* to, const float* bias, int64_t rows) const;
   void mixture(MatrixProducts& products, const InferenceWeights::Layer& layer, int64_t rows);
   void reserve(int64_t rows);
 

@@ -12,7 +12,7 @@ void InferenceWeights::take(MatrixProducts& products, const float* arena, int64_
     if (is_first) {
       layers_.resize(static_cast<size_t>(config_.layers));
       embedding_.resize(config_.vocabulary * hidden);
-      const int64_t per_layer = 2 * hidden + config_.qkv_width() + 2 * config_.head_dim + 5 * 16;
+      const int64_t per_layer = 3 * hidden + config_.qkv_width() + 2 * config_.head_dim + 6 * 16;
       vectors_.resize(config_.layers * per_layer + hidden + 16);
     }
     vectors_used_ = 0;
@@ -26,6 +26,7 @@ void InferenceWeights::take(MatrixProducts& products, const float* arena, int64_
       layer.qkv_bias = keep(arena, from.qkv_bias, config_.qkv_width());
       layer.query_norm = keep(arena, from.query_norm, config_.head_dim);
       layer.key_norm = keep(arena, from.key_norm, config_.head_dim);
+      layer.output_bias = keep(arena, from.output_bias, hidden);
       layer.mlp_norm = keep(arena, from.mlp_norm, hidden);
       pack(products, layer.qkv, arena + from.qkv, config_.qkv_width(), hidden);
       pack(products, layer.output, arena + from.output, hidden, config_.query_width());

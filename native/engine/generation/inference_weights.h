@@ -20,6 +20,7 @@ class InferenceWeights {
     const float* qkv_bias = nullptr;        // [qkv_width] or nullptr
     const float* query_norm = nullptr;      // [head_dim] or nullptr
     const float* key_norm = nullptr;
+    const float* output_bias = nullptr;     // [hidden] or nullptr
     const float* mlp_norm = nullptr;        // [hidden]
     std::shared_ptr<PackedMatrix> qkv, output;
     std::shared_ptr<PackedMatrix> gate_up, down;  // dense layers
