@@ -7,12 +7,11 @@ import { build } from "esbuild";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Bundles test/<path> and returns the script for `startProgram`; it is removed when the tests' process ends. */
-export async function bundleModule(path: string): Promise<string> {
+/** Bundles test/<path>; `script` is for `startProgram`. */
+export async function bundleModule(path: string): Promise<{ readonly script: string; readonly remove: () => void }> {
   const programs = join(repository, "build", "programs");
   mkdirSync(programs, { recursive: true });
   const folder = mkdtempSync(join(programs, "program-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const outfile = join(folder, "program.mjs");
   await build({
     entryPoints: [join(repository, "test", path)],
@@ -24,5 +23,5 @@ export async function bundleModule(path: string): Promise<string> {
     packages: "external",
     logLevel: "error",
   });
-  return outfile;
+  return { script: outfile, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

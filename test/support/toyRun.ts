@@ -68,8 +68,10 @@ training: { steps: 4, lr: 0.05, seed: 5, tokenBudget: 64, checkpoint: { every: 2
 evaluation: { everySteps: 2 }
 `;
 
-const tasks = Array.from({ length: 24 }, (_, index) =>
-  JSON.stringify({ id: `q${index}`, question: `${index}+${index % 7}=` }),
+/** Ids that a plain JSON.parse would change. */
+const tasks = Array.from(
+  { length: 24 },
+  (_, index) => `{"id": ${7205759403792793600n + BigInt(index)}, "question": "${index}+${index % 7}="}`,
 );
 
 /** The toy model and its recipe, by path. */

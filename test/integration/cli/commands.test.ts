@@ -120,6 +120,20 @@ describe("a run on the command line", () => {
     expect(first?.rollout).toBeLessThanOrEqual(second?.rollout ?? Number.NEGATIVE_INFINITY);
   });
 
+  test("shows task ids beyond 2^53 exactly, in lists, in trajectories and in documents", async () => {
+    const { run, record } = ended;
+    const group = record.replace(/-s\d+$/, "");
+    const { records } = (await command(["inspect", run, "--group", group, "--json", outputDir])).json() as {
+      records: { taskName: string }[];
+    };
+    const name = records[0]?.taskName ?? "";
+    expect(name).toMatch(/^72057594037927936\d\d$/);
+    expect(BigInt(name) - 7205759403792793600n).toBe(BigInt(group.split("-")[1] ?? ""));
+    expect((await command(["inspect", run, "--group", name, outputDir])).stdout).toContain(name);
+    expect((await command(["inspect", run, record, outputDir])).stdout).toContain(`task ${name} `);
+    expect((await command(["inspect", run, record, "--json", outputDir])).stdout).toContain(`"id": ${name}`);
+  });
+
   test("names what does not exist: run, record, step", async () => {
     const { run } = ended;
     expect((await command(["inspect", run, "t9-9-s9", outputDir])).exit).toBe("notFound");

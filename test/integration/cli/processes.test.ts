@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { watch } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { readJournal } from "../../../agent-daemon/src/runs/journal.ts";
 import { runFolderAt } from "../../../agent-daemon/src/runs/runFolder.ts";
 import type { JournalEvent } from "../../../protocol/journal.ts";
@@ -10,9 +10,11 @@ import { type Program, startProgram } from "../../support/program.ts";
 import { toyFolder } from "../../support/toyRun.ts";
 
 let script = "";
+let remove = () => {};
 beforeAll(async () => {
-  script = await bundleModule("integration/programs/toyRollscope.ts");
+  ({ script, remove } = await bundleModule("integration/programs/toyRollscope.ts"));
 });
+afterAll(() => remove());
 
 interface Running {
   readonly program: Program;

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openFileBlobs } from "../../../agent-daemon/src/store/fileBlobs.ts";
 import { loadTrajectory } from "../../../agent-daemon/src/store/loadTrajectory.ts";
 import { allDocuments } from "../../../agent-daemon/src/store/pages.ts";
@@ -38,9 +38,11 @@ evaluation: { everySteps: null, maxNewTokens: 4 }
 const tasks = ["Name a river.", "What is 3 + 4?", "Say hello.", "Count to three.", "Name a colour.", "Is ice cold?"];
 
 let script = "";
+let remove = () => {};
 beforeAll(async () => {
-  script = await bundleModule("integration/programs/embeddedRollscope.ts");
+  ({ script, remove } = await bundleModule("integration/programs/embeddedRollscope.ts"));
 });
+afterAll(() => remove());
 
 interface Finished {
   readonly run: string;
