@@ -254,3 +254,25 @@ describe("a value head", () => {
     expect(losses.at(-1)).toBeLessThan(losses[0]!);
   });
 });
+
+describe("weights that give numbers which are not finite", () => {
+  it("stop the step with the record, the call and the first token that brings them in", async () => {
+    const { model, engine } = await open("qwen2-tiny");
+    const name = "model.embed_tokens.weight";
+    const embedding = await model.readTensor(name);
+    const { hiddenSize } = engine.info();
+    embedding.fill(Number.NaN, 77 * hiddenSize, 78 * hiddenSize);
+    await model.writeTensor(name, embedding);
+    const trajectories = [
+      sketchTrajectory({ tokens: [3, 40, 50, 60], score: 1, record: "sound" }),
+      sketchTrajectory({ tokens: [3, 40, 50, 77, 51, 52, 53], score: 0, record: "odd" }),
+    ];
+    const setup = setupOn(engine, { advantages: { estimator: "batch_mean" } });
+    await expect(runWindow(setup, trajectories)).rejects.toMatchObject({
+      code: "TRAINING_NON_FINITE",
+      at: { record: "odd", call: "odd/call-0", token: 2 },
+    });
+    expect((await engine.gradient()).norm).toBe(0);
+    expect(model.native.version()).toBe(0);
+  });
+});

@@ -13,6 +13,7 @@ import {
 import type { ObjectiveStatistics } from "../algorithms/statistics.ts";
 import { valueTerm } from "../algorithms/valueLoss.ts";
 import type { CallOptions, Cotangents, Outputs, TrainingEngine } from "../engines/interface.ts";
+import { withToken } from "./nonFiniteToken.ts";
 import { forwardOccurrences } from "./occurrenceColumns.ts";
 import type { PackedForest } from "./packing.ts";
 import {
@@ -144,18 +145,22 @@ async function accumulateOccurrences(
 ): Promise<{ scalars: OccurrenceScalars; cotangents: readonly Cotangents[] }> {
   const scalars = newOccurrenceScalars(forest.occurrences.count, want);
   const cotangents: Cotangents[] = new Array(forest.batches.length);
-  await engine.accumulate(
-    forest.batches,
-    want,
-    (index, ofBatch) => {
-      gatherScalars(forest, trajectories, index, ofBatch, scalars);
-      const occurrences = forest.members[index] as Int32Array;
-      const ofSlots = scatterCotangents(forest, index, derive(occurrences, pick(scalars, occurrences), index));
-      cotangents[index] = ofSlots;
-      return ofSlots;
-    },
-    options,
-  );
+  try {
+    await engine.accumulate(
+      forest.batches,
+      want,
+      (index, ofBatch) => {
+        gatherScalars(forest, trajectories, index, ofBatch, scalars);
+        const occurrences = forest.members[index] as Int32Array;
+        const ofSlots = scatterCotangents(forest, index, derive(occurrences, pick(scalars, occurrences), index));
+        cotangents[index] = ofSlots;
+        return ofSlots;
+      },
+      options,
+    );
+  } catch (error) {
+    throw await withToken(error, { engine, trajectories, want, weights: { kind: "policy" } });
+  }
   return { scalars, cotangents };
 }
 

@@ -5,6 +5,7 @@ import type { Trajectory } from "../../../protocol/trajectory.ts";
 import type { SequenceConstants } from "../algorithms/columns.ts";
 import type { Locate } from "../algorithms/tokenPlace.ts";
 import type { CallOptions, Outputs, TrainingEngine, WeightsRef } from "../engines/interface.ts";
+import { withToken } from "./nonFiniteToken.ts";
 import type { PackedForest } from "./packing.ts";
 import { gatherScalars, newOccurrenceScalars, type OccurrenceScalars } from "./slots.ts";
 import { placeOf } from "./trajectoryCheck.ts";
@@ -51,8 +52,12 @@ export async function forwardOccurrences(
 ): Promise<OccurrenceScalars> {
   const scalars = newOccurrenceScalars(forest.occurrences.count, want);
   if (forest.batches.length === 0) return scalars;
-  for await (const { index, scalars: ofBatch } of engine.forward(forest.batches, want, weights, options)) {
-    gatherScalars(forest, trajectories, index, ofBatch, scalars);
+  try {
+    for await (const { index, scalars: ofBatch } of engine.forward(forest.batches, want, weights, options)) {
+      gatherScalars(forest, trajectories, index, ofBatch, scalars);
+    }
+  } catch (error) {
+    throw await withToken(error, { engine, trajectories, want, weights });
   }
   return scalars;
 }
