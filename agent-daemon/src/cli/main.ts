@@ -1,5 +1,6 @@
 // The executable `rollscope`: this process's streams and signals, and the embedded engine, given to the program.
 import { embeddedEngines } from "../runs/embeddedEngines.ts";
+import { endProcess } from "./endProcess.ts";
 import { exitCodes } from "./exitCodes.ts";
 import { processContext } from "./processContext.ts";
 import { runProgram } from "./program.ts";
@@ -11,5 +12,4 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 const version = process.env["ROLLSCOPE_VERSION"] ?? "0.0.0-source";
-const exit = await runProgram(process.argv.slice(2), processContext(embeddedEngines, version));
-process.exitCode = exitCodes[exit].code;
+await endProcess(await runProgram(process.argv.slice(2), processContext(embeddedEngines, version)));

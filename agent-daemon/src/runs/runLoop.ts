@@ -2,6 +2,7 @@
 // and save when they are due. It stops at safe points only, unless it is told to stop at once.
 import { join } from "node:path";
 import type { LoopState } from "../../../protocol/checkpoint.ts";
+import type { RecordStats } from "../../../protocol/record.ts";
 import { stepDocumentId } from "../../../protocol/step.ts";
 import type { Trajectory } from "../../../protocol/trajectory.ts";
 import type { Progress } from "../engines/interface.ts";
@@ -19,6 +20,7 @@ import { comparePolicies, requireAgreement } from "./comparePolicies.ts";
 import { evaluatedTasks, type RunContext } from "./runContext.ts";
 import { evaluatePolicy, sampleWindow } from "./sampleWindow.ts";
 import { evaluatesAfter, savesAfter } from "./schedule.ts";
+import { trainedStats } from "./trainedStats.ts";
 
 export interface LoopEnd {
   readonly state: LoopState;
@@ -52,7 +54,7 @@ export async function runLoop(
 ): Promise<LoopEnd> {
   const loop: Loop = { context, setup, cursor, state, record: null };
   const { steps, checkpoint } = context.config.training;
-  if (isFresh) await beginAtZero(loop);
+  if (isFresh && !context.stops.stopping) await beginAtZero(loop);
   let compared = false;
   let saved = state.step;
   while (loop.state.step < steps) {
@@ -65,7 +67,10 @@ export async function runLoop(
     const samplingMs = context.clock.now() - samplingBegan;
     if (!compared) await compare(loop, trajectories);
     compared = true;
-    await trainOn(loop, trajectories, { ungraded: wave.counts.ungraded }, samplingMs);
+    const stats = new Map(
+      wave.accepted.flatMap((group) => group.samples.map(({ record }) => [record.id, record.stats] as const)),
+    );
+    await trainOn(loop, { trajectories, stats, metrics: { ungraded: wave.counts.ungraded }, samplingMs });
     if (savesAfter(before, loop.state.step, steps, checkpoint.every)) {
       await save(loop);
       saved = loop.state.step;
@@ -133,14 +138,19 @@ async function compare({ context, setup, state }: Loop, trajectories: readonly T
   requireAgreement(report, context.config.training.mismatchLimit);
 }
 
-async function trainOn(
-  loop: Loop,
-  trajectories: readonly Trajectory[],
-  ofWindow: Numbers,
-  samplingMs: number,
-): Promise<void> {
+interface SampledWindow {
+  readonly trajectories: readonly Trajectory[];
+  /** Of the window's records; training adds to them. */
+  readonly stats: Map<string, RecordStats>;
+  /** What sampling knows besides the trainer. */
+  readonly metrics: Numbers;
+  readonly samplingMs: number;
+}
+
+async function trainOn(loop: Loop, sampled: SampledWindow): Promise<void> {
   const { context, setup } = loop;
   const { steps, checkpoint } = context.config.training;
+  const { trajectories } = sampled;
   const request = {
     trajectories,
     window: loop.state.window,
@@ -165,9 +175,12 @@ async function trainOn(
     await finishStep(loop, result, {
       began,
       checkpoint: saves ? `checkpoints/${checkpointName(step)}` : null,
-      metrics: index === 0 ? ofWindow : {},
-      timings: index === 0 ? { time_sampling: samplingMs } : {},
+      metrics: index === 0 ? sampled.metrics : {},
+      timings: index === 0 ? { time_sampling: sampled.samplingMs } : {},
     });
+    const updates = trainedStats(result.rows, trajectories, request.policyVersion, sampled.stats);
+    const refused = (await context.store.records.update(updates)).find((error) => error !== null);
+    if (refused) throw refused;
   }
   await training.return(undefined);
   const { epoch, position } = loop.cursor.at;

@@ -115,7 +115,7 @@ async function runUntilEnd(
   const data = await hashDataFiles(recipeFolder, config);
   const earlier = attempt === 1 ? null : readRunEnvironment(folder);
   if (earlier !== null) requireSameData(earlier.data, data);
-  const model = await ensureModel(config.model, { folder: recipeFolder });
+  const model = await ensureModel(config.model, { folder: recipeFolder, signal: stops.now });
   stops.now.throwIfAborted();
 
   const store = closing.add(await openSqliteStore(folder.records), (opened) => opened.dispose());

@@ -107,6 +107,29 @@ describe("a run in a process of its own", { timeout: 60_000 }, () => {
     expect((await rollscope("stop", running.run, runs)).code).toBe(5);
   });
 
+  test("ends although a rollout that was given up left a timer running", async () => {
+    const folder = await toyFolder({
+      "recipe.ts": `
+        import { defineRecipe } from "rollscope/recipe";
+        export default defineRecipe({
+          async rollout(task, agent) {
+            if (agent.record.endsWith("s0")) await new Promise((resolve) => setTimeout(resolve, 1e9));
+            await agent.chat({ messages: [{ role: "user", content: "1+1=" }] });
+          },
+          evaluate: (record) => record.text.length,
+        });
+      `,
+    });
+    const overrides = [
+      "--training.steps=1",
+      "--sampling.rolloutTimeout=0.5",
+      "--sampling.retries=0",
+      "--evaluation.atStart=false",
+      "--evaluation.atEnd=false",
+    ];
+    expect((await rollscope("run", folder, `--output-dir=${join(folder, "runs")}`, ...overrides)).code).toBe(0);
+  });
+
   test("is resumed after kill -9: later rows void, the journal whole, the ledger proven", async () => {
     const running = await startRun("--training.checkpoint.every=2");
     await running.seen(isStep(5));

@@ -76,6 +76,8 @@ describe("a run", () => {
     const report = await verifyLedger(store, blobs, run.folder.run);
     expect(report.faults).toEqual([]);
     expect(report).toMatchObject({ steps: 5, consumptions: 32 });
+    const mismatched = { numbers: { trainedCount: 1, staleness: 0, mismatch: { max: 1e-6 } } };
+    expect((await store.records.count({ run: run.folder.run, ...mismatched })).count).toBe(32);
     const [last] = await allDocuments(store.steps, { run: run.folder.run, step: 4 });
     expect(last).toMatchObject({ checkpoint: "checkpoints/step_4", weightVersion: 4 });
     expect(last?.metrics["eval_score"]).toBe(ofType(events, "evaluation").at(-1)?.summary.scores["score"]);
