@@ -48,6 +48,11 @@ export interface ModelOracle {
     readonly params: Readonly<Record<string, GradientSummary>>;
   };
   readonly training: Readonly<Record<string, TrainingRun>>;
+  readonly greedy: readonly {
+    readonly prompt: readonly number[];
+    readonly tokens: readonly number[];
+    readonly logprobs: readonly number[];
+  }[];
   readonly tree: {
     readonly nodes: readonly {
       readonly id: number;
