@@ -77,7 +77,7 @@ async function writeModel(model: EmbeddedModel, dir: string): Promise<void> {
       if (existsSync(from)) await copyFile(from, join(dir, name));
     }
   } else {
-    for (const [name, text] of tokenizerFilesFromGguf(files.path)) await writeFile(join(dir, name), text);
+    for (const [name, text] of tokenizerFiles(files.path)) await writeFile(join(dir, name), text);
   }
   const tensors = answered(() => model.native.tensors());
   const isValueHead = (tensor: ExpectedTensor) => tensor.name.startsWith("value_head.");
@@ -119,6 +119,16 @@ function momentSources(model: EmbeddedModel, dir: string) {
   };
   const { paths, sources } = tensorSources([...place(firstMomentFile), ...place(secondMomentFile)]);
   return { paths, first: sources.filter((at) => at.file === 0), second: sources.filter((at) => at.file === 1) };
+}
+
+/** A tokenizer that cannot be read could not have been used either; the weights are saved without it. */
+function tokenizerFiles(path: string): ReadonlyMap<string, string> {
+  try {
+    return tokenizerFilesFromGguf(path);
+  } catch (error) {
+    if (error instanceof RollscopeError && error.code === "TOKENIZER_UNSUPPORTED") return new Map();
+    throw error;
+  }
 }
 
 function savedConfig(files: ModelFiles): Record<string, unknown> {
