@@ -16,6 +16,8 @@ function project(name: string, timeoutSeconds: number) {
       testTimeout: timeoutSeconds * 1000,
       hookTimeout: timeoutSeconds * 1000,
       pool: "forks" as const,
+      // Several test processes share the cores: threads that spin while they wait would take them from the others.
+      env: { OMP_WAIT_POLICY: "passive" },
     },
   };
 }
