@@ -16,6 +16,8 @@ namespace {
 
 /// Rows of logits that exist at once.
 constexpr int64_t logit_rows = 64;
+/// Below this many logits a second thread costs more than it brings.
+constexpr int64_t parallel_logits = 32768;
 
 KvGeometry geometry_of(const ModelConfig& config) { return {config.layers, config.kv_heads, config.head_dim}; }
 
@@ -153,7 +155,7 @@ void Generator::read_logits(MatrixProducts& products) {
     const float* logits = inference_.logits(products, weights_, first, count);
     size_t end = next;
     while (end < readers_.size() && readers_[end].row < first + count) ++end;
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) if (static_cast<int64_t>(end - next) * vocabulary >= parallel_logits)
     for (size_t index = next; index < end; ++index) {
       const float* row = logits + (readers_[index].row - first) * vocabulary;
       read_row(readers_[index], row, readings_[index], samplers_[static_cast<size_t>(omp_get_thread_num())]);

@@ -10,6 +10,13 @@
 
 namespace rollscope {
 
+namespace {
+
+/// Below this many floats a second thread costs more than it brings.
+constexpr int64_t parallel_floats = 16384;
+
+}  // namespace
+
 void InferenceRows::clear() {
   tokens.clear();
   positions.clear();
@@ -114,7 +121,7 @@ const float* InferenceModel::logits(MatrixProducts& products, const InferenceWei
 void InferenceModel::store_keys_values(const InferenceRows& rows, int64_t layer) {
   const int64_t head_dim = config_.head_dim;
   const int64_t count = rows.size();
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count * config_.kv_width() >= parallel_floats)
   for (int64_t row = 0; row < count; ++row) {
     const int64_t position = rows.positions[static_cast<size_t>(row)];
     const int64_t lane = position % block_positions;
@@ -134,8 +141,10 @@ void InferenceModel::attend_rows(const InferenceRows& rows, std::span<const int3
   const GenerationKernels& passes = generation_kernels();
   const int64_t group = config_.heads / config_.kv_heads;
   const auto count = static_cast<int64_t>(active.size());
+  int64_t reads = 0;
+  for (const int32_t row : active) reads += (rows.positions[static_cast<size_t>(row)] + 1) * config_.kv_width();
   const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
-#pragma omp parallel for schedule(dynamic, 8)
+#pragma omp parallel for schedule(dynamic, 8) if (reads >= 4 * parallel_floats)
   for (int64_t item = 0; item < count * config_.kv_heads; ++item) {
     const int64_t index = item / config_.kv_heads;
     const int64_t kv_head = item % config_.kv_heads;
