@@ -34,13 +34,28 @@ export function checkObjective(
     findings.push(
       ...customFindings(parsed.data, definition),
       ...unread("objective", objective, readKnobs(parsed.data), `with kind ${parsed.data.kind}`),
-      ...klFindings(parsed.data, definition),
-      ...correctionFindings(parsed.data),
     );
-    if (estimated !== null) findings.push(...advantageFindings(parsed.data, estimated, advantages, definition));
+    if (estimated !== null) {
+      const because = `with estimator ${estimated.estimator}`;
+      findings.push(...unread("advantages", advantages, readAdvantageKnobs(estimated), because));
+    }
+    findings.push(...judgeObjective(parsed.data, estimated, definition));
   }
   const rank = { refusal: 0, warning: 1, note: 2 };
   return findings.sort((a, b) => rank[a.level] - rank[b.level]);
+}
+
+/** What the values of both blocks mean together: everything but their shape and the keys that nothing reads. */
+export function judgeObjective(
+  objective: ObjectiveConfig,
+  advantages: AdvantagesConfig | null,
+  definition?: ObjectiveDefinition | undefined,
+): ObjectiveFinding[] {
+  return [
+    ...klFindings(objective, definition),
+    ...correctionFindings(objective),
+    ...(advantages === null ? [] : advantageFindings(objective, advantages, definition)),
+  ];
 }
 
 interface Issue {
@@ -126,15 +141,9 @@ function correctionFindings({ kind, correction }: ObjectiveConfig): ObjectiveFin
 function advantageFindings(
   config: ObjectiveConfig,
   advantages: AdvantagesConfig,
-  written: unknown,
   definition: ObjectiveDefinition | undefined,
 ): ObjectiveFinding[] {
-  const findings = unread(
-    "advantages",
-    written,
-    readAdvantageKnobs(advantages),
-    `with estimator ${advantages.estimator}`,
-  );
+  const findings: ObjectiveFinding[] = [];
   if (ignoresAdvantage(config, definition) && advantages.estimator !== "none") {
     const message = `nothing reads advantages with kind ${config.kind}; estimator none says so`;
     findings.push({ level: "warning", path: ["advantages", "estimator"], message });

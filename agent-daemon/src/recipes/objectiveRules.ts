@@ -1,6 +1,7 @@
-// Which written keys of the objective and advantages blocks nothing reads. The table of who reads what belongs to the
-// algorithms; this file only compares it with what was written.
+// What `check` says of the objective and advantages blocks: written keys that nothing reads, and what the algorithms say of
+// the values. Who reads what and what goes together belongs to the algorithms; this file only asks them.
 import type { RecipeConfig } from "../../../protocol/recipe.ts";
+import { judgeObjective, type ObjectiveFinding } from "../algorithms/checkObjective.ts";
 import { readAdvantageKnobs, readKnobs } from "../algorithms/objectiveReads.ts";
 import type { IsWritten, RuleFinding } from "./configRules.ts";
 
@@ -33,6 +34,15 @@ function describeObjective({ kind, aggregation, kl }: RecipeConfig["objective"])
   return `kind ${kind} with aggregation ${aggregation}${kl === undefined ? "" : ` and KL placement ${kl.placement}`} does not`;
 }
 
+/** A refusal stops the run; warnings and notes do not. */
+function judged({ level, path, message }: ObjectiveFinding): RuleFinding {
+  const key = path.join(".");
+  const said = { path: key, sentence: `${key}: ${message}.` };
+  return level === "refusal"
+    ? { ...said, code: "CONFIG_CONFLICT", severity: "error", next: "Remove the key, or change the other one." }
+    : { ...said, code: "CONFIG_ADVICE", severity: "note", next: "Nothing needs to be done if it is meant." };
+}
+
 /** Findings about the objective and advantages blocks. */
 export function checkObjectiveRules({ objective, advantages }: RecipeConfig, isWritten: IsWritten): RuleFinding[] {
   return [
@@ -44,5 +54,6 @@ export function checkObjectiveRules({ objective, advantages }: RecipeConfig, isW
       `estimator ${advantages.estimator} does not`,
       isWritten,
     ),
+    ...judgeObjective(objective, advantages).map(judged),
   ];
 }

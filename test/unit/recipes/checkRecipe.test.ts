@@ -62,6 +62,20 @@ describe("checking a recipe", () => {
     expect(await codes({ "recipe.yaml": custom, "recipe.ts": objective })).toEqual([]);
   });
 
+  it("says what a KL estimator does as a loss, without standing in the way", async () => {
+    const checked = await check({}, { overrides: ["--objective.kl={estimator: k1, coef: 0.1}"] });
+    expect(checked.problems).toMatchObject([
+      { code: "CONFIG_ADVICE", severity: "note", path: "objective.kl.estimator", origin: { layer: "command line" } },
+    ]);
+    expect(checked.problems[0]?.sentence).toContain("gradient is 0");
+    expect(recipeError(checked)).toBeNull();
+  });
+
+  it("refuses a critic's loss where no estimator makes returns", async () => {
+    const { problems } = await check({}, { overrides: ["--objective.value={coef: 0.5}"] });
+    expect(problems).toMatchObject([{ code: "CONFIG_CONFLICT", severity: "error", path: "objective.value" }]);
+  });
+
   it("shows type errors when asked", async () => {
     const typed = code.replace("() => 0", "() => 'much'");
     expect((await check({ "recipe.ts": typed }, { types: true })).problems).toMatchObject([
