@@ -2,10 +2,10 @@
 // changed instead of quietly training on other tasks.
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { isAbsolute, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import type { RecipeConfig } from "../../../protocol/recipe.ts";
+import { ensureDataFile } from "../recipes/models.ts";
 import type { AttemptEnvironment } from "./environment.ts";
 
 export type DataFile = AttemptEnvironment["data"][number];
@@ -14,7 +14,7 @@ export async function hashDataFiles(recipeFolder: string, { data }: RecipeConfig
   const names = [data.train, ...(data.heldOut === null ? [] : [data.heldOut])];
   return await Promise.all(
     names.map(async (name) => {
-      const file = isAbsolute(name) ? name : join(recipeFolder, name);
+      const file = await ensureDataFile(name, { folder: recipeFolder });
       const hash = createHash("sha256");
       await pipeline(createReadStream(file), hash);
       return { file, sha256: hash.digest("hex") };
