@@ -5,7 +5,9 @@ import type { OpenEngines } from "./runRecipe.ts";
 
 export const embeddedEngines: OpenEngines = async (path, text, config) => {
   const { threads, memoryLimitGb } = config.engine;
+  const valueHead = config.advantages.estimator === "gae" || config.objective.value !== undefined;
   const model = await openEmbeddedModel(path, {
+    valueHead,
     ...(threads === null ? {} : { threads }),
     ...(memoryLimitGb === null ? {} : { memoryLimit: memoryLimitGb * 1e9 }),
   });
