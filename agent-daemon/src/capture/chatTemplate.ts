@@ -50,7 +50,7 @@ export class ChatTemplate {
       this.body = parseTemplate(source);
     } catch (cause) {
       throw new RollscopeError("TEMPLATE_INVALID", `The chat template cannot be read: ${messageOf(cause)}`, {
-        next: "Correct the template, or give another one in the recipe.",
+        next: "Correct chat_template.jinja in the model's folder, or use another model.",
         cause,
       });
     }
@@ -78,7 +78,7 @@ export class ChatTemplate {
         codeOf[cause.kind],
         `The chat template cannot render this conversation: ${cause.message}`,
         {
-          next: "Change the messages to what the template takes, or give another template in the recipe.",
+          next: "Change the messages to what the template takes, or put another chat_template.jinja into the model's folder.",
           at: { kind: cause.kind },
           cause,
         },

@@ -48,7 +48,7 @@ export function captureModel(
   const source = options.chatTemplate ?? model.chatTemplate;
   if (source === null) {
     throw new RollscopeError("CAPTURE_TEMPLATE_MISSING", `The model ${model.source} has no chat template.`, {
-      next: "Give one in the recipe.",
+      next: "Put the template into chat_template.jinja in the model's folder, or use a model that brings one.",
       at: { file: model.source },
     });
   }
