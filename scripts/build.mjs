@@ -1,5 +1,5 @@
 // Bundles the command line and the recipe API into dist/, which runs without the TypeScript sources.
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -30,6 +30,7 @@ export async function bundle(say) {
     define: { "process.env.ROLLSCOPE_VERSION": JSON.stringify(version) },
     logLevel: "warning",
   });
+  chmodSync(join(rootDir, "dist", "cli.mjs"), 0o755);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 // The executable `rollscope`: this process's streams and signals, and the embedded engine, given to the program.
 import { embeddedEngines } from "../runs/embeddedEngines.ts";
 import { endProcess } from "./endProcess.ts";
