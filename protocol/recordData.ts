@@ -31,7 +31,6 @@ export type RecordDataColumnName = keyof RecordDataColumns;
 
 /** Elements [start, start + length) of every column belong to output tokens [from, from + length) of `call`. */
 export const callSpanSchema = z.strictObject({ call: id, from: count, start: count, length: count });
-export type CallSpan = z.infer<typeof callSpanSchema>;
 
 export const recordDataDocumentSchema = z.strictObject({
   id,
