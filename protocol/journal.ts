@@ -122,8 +122,8 @@ const events = {
     status: z.enum(endStatuses),
     step: count,
     error: journalErrorSchema.nullable(),
-    /** Most memory that the process had, in bytes. */
-    peakMemory: z.number(),
+    /** Most memory that the process had, in bytes; null in journals that do not tell. */
+    peakMemory: z.number().nullable().default(null),
     /** A trajectory worth looking at: the largest |advantage| of the last step. */
     record: id.nullable(),
   }),

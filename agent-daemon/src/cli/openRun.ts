@@ -16,15 +16,29 @@ export function progressOf(folder: RunFolder): RunProgress {
   return readJournal(folder.journal).events.reduce(foldEvent, noProgress);
 }
 
-/** `running` and `paused` have a coordinator that answers; a run without one that never wrote its end has crashed. */
-export type RunStatus = "running" | "paused" | "completed" | "stopped" | "failed" | "crashed";
+/**
+ * `running` and `paused` have a coordinator that answers; a run without one that never wrote its end has crashed. `unknown`: its
+ * journal ends with an event that this version cannot read, which may have been the end.
+ */
+export type RunStatus = "running" | "paused" | "completed" | "stopped" | "failed" | "crashed" | "unknown";
 
-export function statusOf(progress: RunProgress, state: ControlState | null): RunStatus {
-  if (state !== null) return state.phase === "paused" ? "paused" : "running";
-  return progress.ended?.status ?? "crashed";
+export interface SeenRun {
+  readonly progress: RunProgress;
+  readonly status: RunStatus;
 }
 
-export async function liveState(folder: RunFolder): Promise<ControlState | null> {
+/** Reads the journal and asks the coordinator, if there is one. */
+export async function seeRun(folder: RunFolder): Promise<SeenRun> {
+  const state = await liveState(folder);
+  const { events, unreadable } = readJournal(folder.journal);
+  const progress = events.reduce(foldEvent, noProgress);
+  if (state !== null) return { progress, status: state.phase === "paused" ? "paused" : "running" };
+  if (progress.ended !== null) return { progress, status: progress.ended.status };
+  const lines = events.length + unreadable.length;
+  return { progress, status: unreadable.at(-1)?.line === lines ? "unknown" : "crashed" };
+}
+
+async function liveState(folder: RunFolder): Promise<ControlState | null> {
   return existsSync(folder.control) ? await askCoordinator(folder, "status") : null;
 }
 

@@ -36,7 +36,7 @@ export interface RunProgress {
   readonly ended: {
     readonly status: EndStatus;
     readonly error: JournalError | null;
-    readonly peakMemory: number;
+    readonly peakMemory: number | null;
     readonly record: string | null;
   } | null;
   /** When the last step, evaluation or attempt ended: where the next step's time begins. */

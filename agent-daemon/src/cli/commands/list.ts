@@ -1,7 +1,7 @@
 // `rollscope list`: the runs of a folder, with how far they are and how well they do.
 import { listRunFolders } from "../../runs/runFolder.ts";
 import type { ExitName } from "../exitCodes.ts";
-import { liveState, progressOf, statusOf } from "../openRun.ts";
+import { seeRun } from "../openRun.ts";
 import type { Output } from "../output.ts";
 import { shownValue } from "../shownMetrics.ts";
 import { formatNumber, formatPercent, formatTime } from "../terminal/numbers.ts";
@@ -11,7 +11,7 @@ import { visible } from "../terminal/text.ts";
 export async function listCommand(outputDir: string, output: Output): Promise<ExitName> {
   const runs = await Promise.all(
     listRunFolders(outputDir).map(async (folder) => {
-      const progress = progressOf(folder);
+      const { progress, status } = await seeRun(folder);
       const base = progress.evaluations.at(0)?.summary.scores["score"];
       const latest = progress.evaluations.at(-1)?.summary.scores["score"];
       const metrics = progress.points.at(-1)?.metrics ?? {};
@@ -20,7 +20,7 @@ export async function listCommand(outputDir: string, output: Output): Promise<Ex
         path: folder.path,
         recipe: progress.recipe,
         model: progress.model,
-        status: statusOf(progress, await liveState(folder)),
+        status,
         attempt: progress.attempt,
         step: progress.step,
         steps: progress.steps,

@@ -127,6 +127,7 @@ function typedName(folder: RunFolder): string {
 
 function report(folder: RunFolder, end: RunEnd, progress: RunProgress, invocation: string, output: Output): void {
   const { record } = end;
+  const peakMemory = progress.ended?.peakMemory ?? null;
   const name = typedName(folder);
   const hasRecords = progress.points.length + progress.evaluations.length > 0;
   const inspect = `${invocation} inspect ${name}${record === null ? "" : ` ${record}`}`;
@@ -138,7 +139,7 @@ function report(folder: RunFolder, end: RunEnd, progress: RunProgress, invocatio
     steps: progress.steps,
     error: end.error === null ? null : describeError(end.error),
     evaluations: progress.evaluations,
-    peakMemory: progress.ended?.peakMemory ?? null,
+    peakMemory,
     record,
     inspect: hasRecords ? inspect : null,
   });
@@ -148,7 +149,7 @@ function report(folder: RunFolder, end: RunEnd, progress: RunProgress, invocatio
     progress.attemptBegun === null || progress.lastAt === null
       ? ""
       : ` after ${formatDuration(progress.lastAt - progress.attemptBegun)}`;
-  const memory = progress.ended === null ? "" : `, peak memory ${formatBytes(progress.ended.peakMemory)}`;
+  const memory = peakMemory === null ? "" : `, peak memory ${formatBytes(peakMemory)}`;
   const table = evaluationTable(progress.evaluations, output.width);
   output.lines([
     "",
