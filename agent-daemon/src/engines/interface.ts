@@ -52,7 +52,7 @@ export interface PackedBatch {
   readonly temperature: Float32Array;
   /** [n] 1 where an output is wanted for token i; tokens without it get no logits and NaN in every scalar. */
   readonly wanted: Uint8Array;
-  /** Forced experts [layer][n][k] as int16, −1 = free; part 5. */
+  /** Forced experts [layer][n][k] as int16, −1 = free; for engines with `routingReplay`. */
   readonly routing?: Int16Array;
 }
 
