@@ -112,6 +112,26 @@ describe("a run on the command line", () => {
     expect(text.stdout).toMatch(/user: \d+\+\d=/);
   });
 
+  test("ends with the totals of the whole record, whichever tokens are shown", async () => {
+    const { run, record } = ended;
+    interface Shown {
+      readonly calls: { readonly tokens: { readonly rollout: number; readonly entropy: number }[] }[];
+      readonly totals: { readonly tokens: number; readonly logprobSum: number; readonly entropyMean: number };
+    }
+    const shown = (await command(["inspect", run, record, "--json", outputDir])).json() as Shown;
+    const tokens = shown.calls.flatMap((call) => call.tokens);
+    expect(shown.totals.tokens).toBe(tokens.length);
+    expect(shown.totals.logprobSum).toBeCloseTo(
+      tokens.reduce((sum, token) => sum + token.rollout, 0),
+      10,
+    );
+    const worst = await command(["inspect", run, record, "--worst", "1", outputDir]);
+    const last = worst.stdout.trimEnd().split("\n").at(-1);
+    expect(last).toBe(
+      `total  ${tokens.length} tokens sampled · ${tokens.length} trained · Σ log-probability ${formatNumber(shown.totals.logprobSum)} · mean entropy ${formatNumber(shown.totals.entropyMean)}`,
+    );
+  });
+
   test("shows the least likely tokens of a trajectory first when asked for the worst", async () => {
     const { run, record } = ended;
     const { json } = await command(["inspect", run, record, "--worst", "2", "--json", outputDir]);

@@ -11,7 +11,7 @@ import {
 import { progressBar } from "../../../agent-daemon/src/cli/terminal/progressBar.ts";
 import { createScreen } from "../../../agent-daemon/src/cli/terminal/screen.ts";
 import { renderTable } from "../../../agent-daemon/src/cli/terminal/table.ts";
-import { harmless, truncate, visible, widthOf } from "../../../agent-daemon/src/cli/terminal/text.ts";
+import { harmless, truncate, visible, visibleToken, widthOf } from "../../../agent-daemon/src/cli/terminal/text.ts";
 import { manualClock } from "../../support/manualClock.ts";
 
 describe("charts", () => {
@@ -86,6 +86,23 @@ describe("numbers", () => {
       "4.50 GB",
     ]);
     expect(formatPercent(0.7083)).toBe("70.8 %");
+  });
+});
+
+describe("a token by itself", () => {
+  test.each([
+    [" ", "␣"],
+    ["  ", "␣␣"],
+    [" the", "␣the"],
+    ["\n\n", "↵↵"],
+    ["\t\r\n", "⇥␍↵"],
+    ["a\u00a0b\u3000", "a\\u00a0b\\u3000"],
+    ["\u200b", "\\u200b"],
+    ["␣↵", "\\u2423\\u21b5"],
+    ["温度", "温度"],
+    ["\u001b[31m", "␛[31m"],
+  ])("%j is shown as %s", (token, shown) => {
+    expect(visibleToken(token)).toBe(shown);
   });
 });
 

@@ -7,7 +7,7 @@ import { type LoadedCall, type LoadedTrajectory, loadTrajectory } from "../../st
 import { allDocuments, everyDocument } from "../../store/pages.ts";
 import type { ExitName } from "../exitCodes.ts";
 import { renderTrajectory, type ShownCall } from "../inspect/renderTrajectory.ts";
-import { type TokenRow, tokenRows, trainingOf } from "../inspect/tokenTable.ts";
+import { type TokenRow, tokenRows, tokenTotals, trainingOf } from "../inspect/tokenTable.ts";
 import { modelTextOf, type OpenRun, openStores } from "../openRun.ts";
 import type { Output } from "../output.ts";
 import { formatNumber } from "../terminal/numbers.ts";
@@ -153,22 +153,24 @@ async function showRecord(
     if (parts.length > 0) parts[parts.length - 1] += stream.flush();
     return parts;
   };
-  const calls = trajectory.calls.map((call): ShownCall => {
-    const rows = tokenRows(call, pieces(call), options.step);
-    return {
+  const whole = trajectory.calls.map((call) => ({ call, rows: tokenRows(call, pieces(call), options.step) }));
+  const totals = tokenTotals(whole.flatMap(({ rows }) => rows));
+  const calls = whole.map(
+    ({ call, rows }): ShownCall => ({
       call,
       rows: options.worst === null ? rows : leastLikely(rows, options.worst),
       step: trainingOf(call, options.step).at(-1)?.step.step ?? null,
-    };
-  });
+    }),
+  );
   output.document({
     run: folder.run,
     record: trajectory.record,
     task: trajectory.task,
     calls: calls.map(({ call, rows, step }) => ({ ...withoutColumns(call), step, tokens: rows })),
     toolEvents: trajectory.toolEvents,
+    totals,
   });
-  if (!output.json) output.lines(renderTrajectory(trajectory, calls, output.width, output.paint));
+  if (!output.json) output.lines(renderTrajectory(trajectory, calls, totals, output.width, output.paint));
 }
 
 function leastLikely(rows: readonly TokenRow[], count: number): TokenRow[] {

@@ -4,8 +4,8 @@ import type { ChatMessage } from "../../../../protocol/agent.ts";
 import type { LoadedCall, LoadedTrajectory } from "../../store/loadTrajectory.ts";
 import type { Color, Paint } from "../terminal/colors.ts";
 import { formatNumber } from "../terminal/numbers.ts";
-import { harmless, padEnd, padStart, truncate, visible, widthOf } from "../terminal/text.ts";
-import type { TokenRow } from "./tokenTable.ts";
+import { harmless, padEnd, padStart, paintSigns, truncate, visible, visibleToken, widthOf } from "../terminal/text.ts";
+import type { TokenRow, TokenTotals } from "./tokenTable.ts";
 
 export interface ShownCall {
   readonly call: LoadedCall;
@@ -47,10 +47,13 @@ function signColor(value: number): Color | null {
 }
 
 const widestToken = 24;
+/** Stands for a token that adds no text until a later one completes its character. */
+const partOfCharacter = "(part)";
 
 export function renderTrajectory(
   trajectory: LoadedTrajectory,
   calls: readonly ShownCall[],
+  totals: TokenTotals,
   width: number | null,
   paint: Paint,
 ): string[] {
@@ -58,7 +61,19 @@ export function renderTrajectory(
     ...headLines(trajectory, paint),
     ...calls.flatMap((shown, index) => ["", ...callLines(shown, index, width, paint)]),
     ...toolLines(trajectory, paint),
+    "",
+    totalsLine(totals, paint),
   ];
+}
+
+function totalsLine({ tokens, trained, logprobSum, entropyMean }: TokenTotals, paint: Paint): string {
+  const facts = [
+    `${tokens} tokens sampled`,
+    `${trained} trained`,
+    ...(tokens === 0 ? [] : [`Σ log-probability ${number(logprobSum)}`]),
+    ...(Number.isNaN(entropyMean) ? [] : [`mean entropy ${number(entropyMean)}`]),
+  ];
+  return `${paint("bold", "total")}  ${facts.join(" · ")}`;
 }
 
 function headLines({ record, task }: LoadedTrajectory, paint: Paint): string[] {
@@ -123,7 +138,7 @@ function textLine(rows: readonly TokenRow[], paint: Paint): string {
 
 function tokenLines(rows: readonly TokenRow[], width: number | null, paint: Paint): string[] {
   const shown = numberColumns.filter((column) => rows.some((row) => column.of(row) !== ""));
-  const tokens = rows.map((row) => truncate(visible(row.text), widestToken));
+  const tokens = rows.map((row) => (row.text === "" ? partOfCharacter : truncate(visibleToken(row.text), widestToken)));
   const indexWidth = Math.max(2, String(rows.at(-1)?.index ?? 0).length);
   const idWidth = Math.max(2, ...rows.map((row) => String(row.id).length));
   const tokenWidth = Math.max(5, ...tokens.map(widthOf));
@@ -144,7 +159,8 @@ function tokenLines(rows: readonly TokenRow[], width: number | null, paint: Pain
     padStart("id", idWidth),
     ...columns.map((column) => padStart(column.title, column.width)),
   ].join("  ");
-  const lines = [paint("dim", `  ${head}`)];
+  const dim = (text: string) => paint("dim", text);
+  const lines = [dim(`  ${head}`)];
   for (const [place, row] of rows.entries()) {
     const cells = columns.map((column) => {
       const cell = padStart(column.of(row), column.width);
@@ -152,14 +168,14 @@ function tokenLines(rows: readonly TokenRow[], width: number | null, paint: Pain
       return color === null ? cell : paint(color, cell);
     });
     const token = padEnd(tokens[place] ?? "", tokenWidth);
-    const id = paint("dim", padStart(String(row.id), idWidth));
+    const id = dim(padStart(String(row.id), idWidth));
     lines.push(
-      ["", padStart(String(row.index), indexWidth), row.trained ? token : paint("dim", token), id, ...cells]
+      ["", padStart(String(row.index), indexWidth), row.trained ? paintSigns(token, dim) : dim(token), id, ...cells]
         .join("  ")
         .replace(/^ {2}/, "  "),
     );
   }
-  if (missing > 0) lines.push(paint("dim", `  (${missing} more columns: widen the terminal, or use --json)`));
+  if (missing > 0) lines.push(dim(`  (${missing} more columns: widen the terminal, or use --json)`));
   return lines;
 }
 

@@ -64,3 +64,24 @@ export function tokenRows(call: LoadedCall, pieces: readonly string[], step: num
     };
   });
 }
+
+export interface TokenTotals {
+  readonly tokens: number;
+  readonly trained: number;
+  /** Σ of the sampler's log-probabilities. */
+  readonly logprobSum: number;
+  /** Mean over the tokens whose entropy is known; NaN where there is none. */
+  readonly entropyMean: number;
+}
+
+/** @param rows every token of a record */
+export function tokenTotals(rows: readonly TokenRow[]): TokenTotals {
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const entropies = rows.map((row) => row.entropy).filter((entropy) => !Number.isNaN(entropy));
+  return {
+    tokens: rows.length,
+    trained: rows.filter((row) => row.trained).length,
+    logprobSum: sum(rows.map((row) => row.rollout)),
+    entropyMean: sum(entropies) / entropies.length,
+  };
+}

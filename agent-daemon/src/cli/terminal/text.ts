@@ -43,8 +43,33 @@ export function visible(text: string): string {
   return text.replace(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => named[character] ?? `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+    (character) => named[character] ?? codePoint(character),
   );
+}
+
+function codePoint(character: string): string {
+  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
+}
+
+const space = "␣";
+const signs = new RegExp(`[${Object.values(named).join("")}${space}]`, "g");
+
+/**
+ * A token by itself, where blanks matter: spaces as signs too, other blanks and invisible characters as code points. Signs that
+ * the text itself has are shown as code points, so that nothing looks like something else.
+ */
+export function visibleToken(text: string): string {
+  return visible(
+    text
+      .replace(signs, codePoint)
+      .replaceAll(" ", space)
+      .replace(/[\p{Zs}\u00ad\u200b-\u200d\u2060\ufeff]/gu, codePoint),
+  );
+}
+
+/** Calls `paint` with the signs for blanks in what `visibleToken` returned. */
+export function paintSigns(shown: string, paint: (sign: string) => string): string {
+  return shown.replace(signs, paint);
 }
 
 /** Text for messages: escape sequences removed, line ends kept. */
