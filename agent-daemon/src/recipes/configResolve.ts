@@ -171,6 +171,7 @@ export function resolveLayers<Schema extends z.ZodType>(
   file: string,
 ): Resolved<z.infer<Schema>> {
   const { tree, origins, texts } = mergeLayers(layers);
+  keepPlainText(schema, tree, texts);
   let parsed = schema.safeParse(tree);
   for (let round = 0; !parsed.success && round < 100; round++) {
     let changed = false;
@@ -196,6 +197,19 @@ export function resolveLayers<Schema extends z.ZodType>(
     return { config: null, origins, problems: problemsOf(schema, parsed.error.issues, tree, origins, file) };
   }
   return { config: parsed.data, origins: leafOrigins(parsed.data, origins), problems: [] };
+}
+
+/** YAML takes blanks off plain text and folds its lines; where text is wanted it is taken as typed. Quotes mean YAML. */
+function keepPlainText(schema: z.ZodType, tree: ConfigMap, texts: ReadonlyMap<string, string>): void {
+  for (const [name, text] of texts) {
+    const path = name.split(".");
+    const value = valueAt(tree, path);
+    if (typeof value !== "string" || value === text || /^\s*['"]/.test(text)) continue;
+    replaceAt(tree, path, text);
+    const parsed = schema.safeParse(tree);
+    const refused = !parsed.success && flatten(parsed.error.issues).some((issue) => joinPath(issue.path) === name);
+    if (refused) replaceAt(tree, path, value);
+  }
 }
 
 function leafOrigins(config: unknown, written: ReadonlyMap<string, Origin>): Map<string, Origin> {

@@ -111,9 +111,10 @@ export function readYamlValue(text: string): ConfigValue {
   const node = document.contents as Node | null;
   if (document.errors.length > 0 || document.warnings.length > 0) return text;
   if (node === null) return text.trim() === "" ? null : text;
-  if (document.comment !== null && document.comment !== undefined) return text;
+  if ([document, node].some((each) => each.comment != null || each.commentBefore != null)) return text;
   if (isScalar(node)) {
-    if (node.comment !== null && node.comment !== undefined) return text;
+    // An empty document (`---`) is no null that somebody typed.
+    if (node.value === null && !/^(null|~|)$/i.test(text.trim())) return text;
     if (node.type === "BLOCK_FOLDED" || node.type === "BLOCK_LITERAL") return text;
     return plainScalar(node.value);
   }
