@@ -31,15 +31,12 @@ export function checkObjective(
   if (parsedAdvantages?.success === false) findings.push(...refusals("advantages", parsedAdvantages.error.issues));
   if (parsed.success) {
     const estimated = parsedAdvantages?.success === true ? parsedAdvantages.data : null;
+    const written = new Set(leafPaths({ objective, advantages }).map((path) => path.join(".")));
     findings.push(
-      ...customFindings(parsed.data, definition),
-      ...unread("objective", objective, readKnobs(parsed.data), `with kind ${parsed.data.kind}`),
+      ...definitionFindings(parsed.data, definition),
+      ...unreadKeys(parsed.data, estimated, (key) => written.has(key)),
+      ...judgeObjective(parsed.data, estimated, definition),
     );
-    if (estimated !== null) {
-      const because = `with estimator ${estimated.estimator}`;
-      findings.push(...unread("advantages", advantages, readAdvantageKnobs(estimated), because));
-    }
-    findings.push(...judgeObjective(parsed.data, estimated, definition));
   }
   const rank = { refusal: 0, warning: 1, note: 2 };
   return findings.sort((a, b) => rank[a.level] - rank[b.level]);
@@ -77,15 +74,33 @@ function refusals(block: string, issues: readonly Issue[]): ObjectiveFinding[] {
   });
 }
 
-/** Keys that are set and read by nothing. */
-function unread(block: string, written: unknown, read: ReadonlySet<string>, why: string): ObjectiveFinding[] {
-  return leafPaths(written)
-    .filter((path) => !path.some((_, depth) => read.has(path.slice(0, depth + 1).join("."))))
-    .map((path) => ({
-      level: "warning",
-      path: [block, ...path],
-      message: `nothing reads \`${path.join(".")}\` ${why}`,
-    }));
+/** Keys of both blocks that are set and read by nothing. @param isWritten of a dotted key from the recipe's top */
+export function unreadKeys(
+  objective: ObjectiveConfig,
+  advantages: AdvantagesConfig | null,
+  isWritten: (key: string) => boolean,
+): ObjectiveFinding[] {
+  const { kind, aggregation, kl } = objective;
+  const placement = kl === undefined ? "" : ` and KL placement ${kl.placement}`;
+  const unread = (block: string, values: object, read: ReadonlySet<string>, why: string) =>
+    leafPaths(values)
+      .filter((path) => isWritten([block, ...path].join(".")))
+      .filter((path) => !path.some((_, depth) => read.has(path.slice(0, depth + 1).join("."))))
+      .map((path): ObjectiveFinding => {
+        const key = [block, ...path];
+        return { level: "warning", path: key, message: `nothing reads ${key.join(".")} ${why}` };
+      });
+  return [
+    ...unread(
+      "objective",
+      objective,
+      readKnobs(objective),
+      `with kind ${kind}, aggregation ${aggregation}${placement}`,
+    ),
+    ...(advantages === null
+      ? []
+      : unread("advantages", advantages, readAdvantageKnobs(advantages), `with estimator ${advantages.estimator}`)),
+  ];
 }
 
 /** Paths of everything below that is not itself a block; lists count as values. */
@@ -95,7 +110,11 @@ function leafPaths(value: unknown, path: readonly string[] = []): string[][] {
   return Object.entries(value).flatMap(([key, below]) => leafPaths(below, [...path, key]));
 }
 
-function customFindings(config: ObjectiveConfig, definition: ObjectiveDefinition | undefined): ObjectiveFinding[] {
+/** Whether the recipe's code brings an objective exactly when the kind is custom. */
+export function definitionFindings(
+  config: ObjectiveConfig,
+  definition: ObjectiveDefinition | undefined,
+): ObjectiveFinding[] {
   if (config.kind === "custom" && definition === undefined) {
     return [{ level: "refusal", path: ["objective", "kind"], message: "kind custom needs an objective in recipe.ts" }];
   }

@@ -8,6 +8,7 @@ import { type ConfigOptions, type LoadedConfig, loadConfig } from "./loadConfig.
 import { bundleRecipe, type CodeProblem, findRecipeCode, loadRecipe } from "./loadRecipe.ts";
 import { loadTasks } from "./loadTasks.ts";
 import { namedSource, parseModelSource } from "./modelSource.ts";
+import { checkDefinitionRules } from "./objectiveRules.ts";
 
 export interface CheckOptions extends ConfigOptions {
   /** Type-check the code too; needs TypeScript and a second or two. */
@@ -30,11 +31,7 @@ function fromCode(problem: CodeProblem): ConfigProblem {
   };
 }
 
-async function codeProblems(
-  folder: string,
-  objective: { readonly kind: string; readonly origin: Origin | null } | null,
-  types: boolean,
-): Promise<ConfigProblem[]> {
+async function codeProblems({ folder, config, origins }: LoadedConfig, types: boolean): Promise<ConfigProblem[]> {
   const file = await findRecipeCode(folder);
   const bundled = await bundleRecipe(file);
   if ("problems" in bundled) return bundled.problems.map(fromCode);
@@ -53,25 +50,9 @@ async function codeProblems(
       });
   }
   const { definition } = await loadRecipe(folder);
-  if (objective === null) return problems;
-  if (objective.kind === "custom" && definition.objective === undefined)
-    problems.push({
-      code: "OBJECTIVE_DEFINITION_MISSING",
-      severity: "error",
-      path: "objective.kind",
-      sentence: "objective.kind is custom, and recipe.ts has no objective.",
-      next: "Give `objective` to defineRecipe, or choose a built-in kind.",
-      origin: objective.origin,
-    });
-  if (objective.kind !== "custom" && definition.objective !== undefined)
-    problems.push({
-      code: "CONFIG_KEY_UNREAD",
-      severity: "error",
-      path: "objective.kind",
-      sentence: `Nothing reads the objective of recipe.ts here: objective.kind is ${objective.kind}.`,
-      next: "Set objective.kind to custom, or remove the objective from recipe.ts.",
-      origin: objective.origin,
-    });
+  if (config === null) return problems;
+  const findings = checkDefinitionRules(config, definition.objective);
+  problems.push(...findings.map((finding) => ({ ...finding, origin: originOf(origins, finding.path.split(".")) })));
   return problems;
 }
 
@@ -91,8 +72,7 @@ export async function checkRecipe(path: string, options: CheckOptions = {}): Pro
       found.push(fromError(error, key, key === "" ? null : originOf(origins, key.split("."))));
     }
   };
-  const objective = config && { kind: config.objective.kind, origin: originOf(origins, ["objective", "kind"]) };
-  await collect("", () => codeProblems(folder, objective, options.types === true));
+  await collect("", () => codeProblems(loaded, options.types === true));
   if (config !== null) {
     await collect("data.train", async () => {
       await loadTasks(folder, config);

@@ -1,59 +1,68 @@
-// What `check` says of the objective and advantages blocks: written keys that nothing reads, and what the algorithms say of
-// the values. Who reads what and what goes together belongs to the algorithms; this file only asks them.
+// What `check` says of the objective and advantages blocks, in the recipe's terms: a code, a severity, what to do. Who reads
+// what and what goes together belongs to the algorithms; this file only asks them.
+import type { ObjectiveDefinition } from "../../../protocol/objectiveDefinition.ts";
 import type { RecipeConfig } from "../../../protocol/recipe.ts";
-import { judgeObjective, type ObjectiveFinding } from "../algorithms/checkObjective.ts";
-import { readAdvantageKnobs, readKnobs } from "../algorithms/objectiveReads.ts";
+import { definitionFindings, judgeObjective, type ObjectiveFinding, unreadKeys } from "../algorithms/checkObjective.ts";
 import type { IsWritten, RuleFinding } from "./configRules.ts";
 
-/** Dotted paths of the leaves of a block; lists are leaves. */
-function leavesOf(value: unknown, path: readonly string[] = []): string[] {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return [path.join(".")];
-  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, [...path, key]));
+type Blocks = Pick<RecipeConfig, "objective" | "advantages">;
+
+function sentence({ path, message }: ObjectiveFinding): Pick<RuleFinding, "path" | "sentence"> {
+  const key = path.join(".");
+  return { path: key, sentence: message.includes(key) ? `${capital(message)}.` : `${key}: ${message}.` };
 }
 
-function unreadKeys(
-  block: "objective" | "advantages",
-  settings: object,
-  read: ReadonlySet<string>,
-  because: string,
-  isWritten: IsWritten,
-): RuleFinding[] {
-  return leavesOf(settings)
-    .filter((key) => isWritten(`${block}.${key}`))
-    .filter((key) => !key.split(".").some((_, depth, keys) => read.has(keys.slice(0, depth + 1).join("."))))
-    .map((key) => ({
-      code: "CONFIG_KEY_UNREAD",
-      severity: "error",
-      path: `${block}.${key}`,
-      sentence: `Nothing reads ${block}.${key} here: ${because}.`,
-      next: "Remove it, or choose an objective that reads it.",
-    }));
-}
-
-function describeObjective({ kind, aggregation, kl }: RecipeConfig["objective"]): string {
-  return `kind ${kind} with aggregation ${aggregation}${kl === undefined ? "" : ` and KL placement ${kl.placement}`} does not`;
-}
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** A refusal stops the run; warnings and notes do not. */
-function judged({ level, path, message }: ObjectiveFinding): RuleFinding {
-  const key = path.join(".");
-  const said = { path: key, sentence: `${key}: ${message}.` };
-  return level === "refusal"
-    ? { ...said, code: "CONFIG_CONFLICT", severity: "error", next: "Remove the key, or change the other one." }
-    : { ...said, code: "CONFIG_ADVICE", severity: "note", next: "Nothing needs to be done if it is meant." };
+function judged(finding: ObjectiveFinding): RuleFinding {
+  return finding.level === "refusal"
+    ? {
+        ...sentence(finding),
+        code: "CONFIG_CONFLICT",
+        severity: "error",
+        next: "Remove the key, or change the other one.",
+      }
+    : {
+        ...sentence(finding),
+        code: "CONFIG_ADVICE",
+        severity: "note",
+        next: "Nothing needs to be done if it is meant.",
+      };
 }
 
-/** Findings about the objective and advantages blocks. */
-export function checkObjectiveRules({ objective, advantages }: RecipeConfig, isWritten: IsWritten): RuleFinding[] {
+function unread(finding: ObjectiveFinding): RuleFinding {
+  return {
+    ...sentence(finding),
+    code: "CONFIG_KEY_UNREAD",
+    severity: "error",
+    next: "Remove it, or choose an objective that reads it.",
+  };
+}
+
+/** Findings about the objective and advantages blocks, whatever the recipe's code is. */
+export function checkObjectiveRules({ objective, advantages }: Blocks, isWritten: IsWritten): RuleFinding[] {
   return [
-    ...unreadKeys("objective", objective, readKnobs(objective), describeObjective(objective), isWritten),
-    ...unreadKeys(
-      "advantages",
-      advantages,
-      readAdvantageKnobs(advantages),
-      `estimator ${advantages.estimator} does not`,
-      isWritten,
-    ),
+    ...unreadKeys(objective, advantages, isWritten).map(unread),
     ...judgeObjective(objective, advantages).map(judged),
+  ];
+}
+
+/** Findings that need the recipe's code; those of checkObjectiveRules are not repeated. */
+export function checkDefinitionRules(
+  { objective, advantages }: Blocks,
+  definition: ObjectiveDefinition | undefined,
+): RuleFinding[] {
+  const known = new Set(judgeObjective(objective, advantages).map((finding) => finding.message));
+  return [
+    ...definitionFindings(objective, definition).map((finding): RuleFinding => {
+      if (finding.level !== "refusal")
+        return { ...unread(finding), next: "Set it to custom, or remove the objective." };
+      const next = "Give `objective` to defineRecipe, or choose a built-in kind.";
+      return { ...sentence(finding), code: "OBJECTIVE_DEFINITION_MISSING", severity: "error", next };
+    }),
+    ...judgeObjective(objective, advantages, definition)
+      .filter((finding) => !known.has(finding.message))
+      .map(judged),
   ];
 }

@@ -76,6 +76,19 @@ describe("checking a recipe", () => {
     expect(problems).toMatchObject([{ code: "CONFIG_CONFLICT", severity: "error", path: "objective.value" }]);
   });
 
+  it("knows from the code whether a custom objective reads the advantages", async () => {
+    const custom = minimalRecipe.replace("kind: grpo", "kind: custom");
+    const imitating = code.replace(
+      "() => 0",
+      "() => 0, objective: { name: 'x', scope: 'token', reads: [], token: ({ logp }) => ({ loss: -logp, dLogp: -1 }) }",
+    );
+    const { problems } = await check({ "recipe.yaml": custom, "recipe.ts": imitating });
+    expect(problems).toMatchObject([
+      { code: "CONFIG_ADVICE", severity: "note", path: "advantages.estimator", origin: { layer: "recipe" } },
+    ]);
+    expect(problems[0]?.origin?.line).toBeGreaterThan(1);
+  });
+
   it("shows type errors when asked", async () => {
     const typed = code.replace("() => 0", "() => 'much'");
     expect((await check({ "recipe.ts": typed }, { types: true })).problems).toMatchObject([
