@@ -10,11 +10,16 @@ import type { AttemptEnvironment } from "./environment.ts";
 
 export type DataFile = AttemptEnvironment["data"][number];
 
-export async function hashDataFiles(recipeFolder: string, { data }: RecipeConfig): Promise<DataFile[]> {
+/** In the order train, held out; each is the file that loadTasks reads. Errors: those of ensureDataFile. */
+export async function hashDataFiles(
+  recipeFolder: string,
+  { data }: RecipeConfig,
+  signal?: AbortSignal,
+): Promise<DataFile[]> {
   const names = [data.train, ...(data.heldOut === null ? [] : [data.heldOut])];
   return await Promise.all(
     names.map(async (name) => {
-      const file = await ensureDataFile(name, { folder: recipeFolder });
+      const file = await ensureDataFile(name, { folder: recipeFolder, signal });
       const hash = createHash("sha256");
       await pipeline(createReadStream(file), hash);
       return { file, sha256: hash.digest("hex") };

@@ -111,8 +111,8 @@ async function runUntilEnd(
   const { steps, seed } = config.training;
   await startControl(request, report, closing);
   const { definition, codeHash } = await loadRecipe(recipeFolder, { bundleFolder: folder.recipe });
-  const tasks = await loadTasks(recipeFolder, config);
-  const data = await hashDataFiles(recipeFolder, config);
+  const tasks = await loadTasks(recipeFolder, config, { signal: stops.now });
+  const data = await hashDataFiles(recipeFolder, config, stops.now);
   const earlier = attempt === 1 ? null : readRunEnvironment(folder);
   if (earlier !== null) requireSameData(earlier.data, data);
   const model = await ensureModel(config.model, { folder: recipeFolder, signal: stops.now });

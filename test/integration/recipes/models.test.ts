@@ -13,34 +13,10 @@ import {
 } from "../../../agent-daemon/src/recipes/modelCache.ts";
 import { ensureDataFile, ensureModel } from "../../../agent-daemon/src/recipes/models.ts";
 import { fetchPackageModel } from "../../../agent-daemon/src/recipes/packageModel.ts";
-import { startFileServer } from "../../support/fileServer.ts";
+import { hubCommit as commit, startHub } from "../../support/hub.ts";
 import { temporaryFolder } from "../../support/recipeFolder.ts";
 
 const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
-const gitSha1 = (content: Buffer) =>
-  createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
-const commit = "0123456789abcdef0123456789abcdef01234567";
-
-/** A server that speaks the part of the Hub that is used, with one repository. */
-async function startHub(id: string, content: Record<string, Buffer>, kind: "models" | "datasets" = "models") {
-  const siblings = Object.entries(content).map(([rfilename, bytes]) => {
-    const isLarge = /\.(safetensors|bin)$/.test(rfilename);
-    const lfs = { sha256: sha256(bytes), size: bytes.length, pointerSize: 134 };
-    return { rfilename, size: bytes.length, blobId: gitSha1(bytes), ...(isLarge ? { lfs } : {}) };
-  });
-  const prefix = kind === "datasets" ? "/datasets" : "";
-  const files = Object.entries(content).map(
-    ([name, bytes]) => [`${prefix}/${id}/resolve/${commit}/${name}`, bytes] as const,
-  );
-  const list = JSON.stringify({ id, sha: commit, siblings });
-  const server = await startFileServer({
-    ...Object.fromEntries(files),
-    [`/api/${kind}/${id}/revision/main?blobs=true`]: Buffer.from(list),
-  });
-  server.cutPaths = /\.safetensors$/;
-  const cache = await temporaryFolder();
-  return { server, options: { cache, environment: { HF_ENDPOINT: server.url }, firstDelay: 1, tries: 3 } };
-}
 
 const repository = {
   "config.json": Buffer.from('{"model_type":"llama"}'),
