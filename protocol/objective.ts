@@ -136,7 +136,11 @@ export const objectiveSchema = z
       .describe("What a sequence is for sequence means, GSPO, sequence masks and vetoes."),
     kl: klSchema.optional().describe("Penalty that holds the policy to a base."),
     entropy: entropySchema.optional().describe("Entropy bonus, or entropy target."),
-    value: valueSchema.optional().describe("Loss of the critic, for advantages by gae."),
+    value: valueSchema
+      .optional()
+      .describe(
+        "Loss of the critic, for advantages by gae. On the embedded engine the critic is a value head on the policy, trained at training.lr.",
+      ),
     correction: correctionSchema
       .optional()
       .describe("Constant weights on the policy loss against trainer–sampler mismatch."),

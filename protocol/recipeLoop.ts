@@ -111,7 +111,7 @@ export const trainingSchema = z
   .strictObject({
     steps: z.int().min(1).default(40).describe("Optimizer steps of the run."),
     seed: z.int().min(0).default(0).describe("Seed of everything random: sampling, data order, held-out choice."),
-    lr: z.number().min(0).default(1e-6).describe("Learning rate of AdamW after warm-up."),
+    lr: z.number().min(0).default(1e-6).describe("Learning rate of AdamW after warm-up; a critic has the same."),
     schedule: scheduleSchema,
     betas: z
       .tuple([z.number().min(0).lt(1), z.number().min(0).lt(1)])

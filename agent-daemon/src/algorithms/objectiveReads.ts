@@ -88,6 +88,11 @@ export function advantageColumnsRead(
   return columns;
 }
 
+/** Whether something needs a critic: its values for the advantages, or its loss. */
+export function readsValues(config: ObjectiveConfig, advantages: AdvantagesConfig): boolean {
+  return config.value !== undefined || advantageColumnsRead(config, advantages).has("value");
+}
+
 const ratioBounds = ["ratioBase", "clipLow", "clipHigh"] as const;
 
 /** Keys of the objective block that only some kinds read. */

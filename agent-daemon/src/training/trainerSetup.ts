@@ -5,7 +5,7 @@ import { RollscopeError } from "../../../protocol/errors.ts";
 import type { ObjectiveConfig } from "../../../protocol/objective.ts";
 import type { ObjectiveDefinition } from "../../../protocol/objectiveDefinition.ts";
 import type { RecipeConfig } from "../../../protocol/recipe.ts";
-import { advantageColumnsRead, columnsRead, readsAdvantage } from "../algorithms/objectiveReads.ts";
+import { advantageColumnsRead, columnsRead, readsAdvantage, readsValues } from "../algorithms/objectiveReads.ts";
 import type { TrainingEngine, WeightsRef } from "../engines/interface.ts";
 
 export interface ReferenceModel {
@@ -75,7 +75,7 @@ export function windowNeeds(setup: TrainerSetup, steps: number): WindowNeeds {
   if (needs.reference && setup.reference === undefined) {
     refuse("The objective reads the reference, but there is no reference model.", "Give the run a reference model.");
   }
-  if ((needs.value || objective.value !== undefined) && !valueEngine(setup).info().capabilities.value) {
+  if (readsValues(objective, setup.advantages) && !valueEngine(setup).info().capabilities.value) {
     refuse(
       "The objective reads values, but no engine of this run has a value head.",
       "Give the run a critic, or change advantages.estimator.",
