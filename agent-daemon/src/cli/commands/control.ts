@@ -18,7 +18,7 @@ export async function controlRun(folder: RunFolder, command: ControlCommand): Pr
 
 const done: { readonly [command in ControlCommand]: string } = {
   status: "is running",
-  stop: "stops at the next safe point; stop it again to stop at once",
+  stop: "stops at the next safe point, the end of a window of steps; stop it again to stop at once",
   "stop-now": "stops at once",
   pause: "pauses at the next safe point",
   resume: "goes on",

@@ -2,6 +2,7 @@
 // lines elsewhere. Ctrl-C stops at the next safe point, a second one at once.
 import { dirname, relative, resolve, sep } from "node:path";
 import { RollscopeError } from "../../../../protocol/errors.ts";
+import type { RecipeConfig } from "../../../../protocol/recipe.ts";
 import { checkRecipe, recipeError } from "../../recipes/checkRecipe.ts";
 import { readConfig, writeConfig } from "../../runs/configFile.ts";
 import { askCoordinator } from "../../runs/controlClient.ts";
@@ -16,6 +17,7 @@ import { progressOf } from "../openRun.ts";
 import { describeError, type Output } from "../output.ts";
 import type { RunProgress } from "../runProgress.ts";
 import { createRunView, type RunView } from "../runView.ts";
+import { stopNotice } from "../stopNotice.ts";
 import { formatBytes, formatDuration } from "../terminal/numbers.ts";
 import type { TerminalStream } from "../terminal/screen.ts";
 import { problemLines, type RecipeArguments } from "./check.ts";
@@ -87,7 +89,7 @@ async function attempt(
 ): Promise<ExitName> {
   const view = createRunView(output, services.stdout, services.clock, progressOf(folder));
   const stops = createStopSwitch();
-  const off = services.onSignal(() => onInterrupt(stops, view));
+  const off = services.onSignal(() => onInterrupt(stops, view, which.config));
   try {
     const end = await runRecipe({
       ...which,
@@ -109,12 +111,8 @@ async function attempt(
   }
 }
 
-function onInterrupt(stops: StopSwitch, view: RunView): void {
-  view.notice(
-    stops.stopping
-      ? "Stopping at once."
-      : "Stopping at the next safe point, and saving. Press Ctrl-C again to stop at once.",
-  );
+function onInterrupt(stops: StopSwitch, view: RunView, config: RecipeConfig): void {
+  view.notice(stops.stopping ? "Stopping at once." : stopNotice(view.state(), config.training));
   stops.stop();
 }
 
