@@ -80,7 +80,7 @@ describe("a run in a process of its own", { timeout: 60_000 }, () => {
     running.program.process.kill("SIGINT");
     const { code, errors } = await running.program.ended;
     expect(code).toBe(130);
-    expect(errors).toContain("Press Ctrl-C again to stop at once.");
+    expect(errors).toContain("Ctrl-C again: at once.");
     const output = await running.program.output;
     expect(output).toContain("stopped at step");
     expect(output).toMatch(/resume \S+/);
