@@ -1,10 +1,11 @@
 // What a run ran on: the facts that bitwise identity depends on (CPU type, thread count, versions), which code, model and
 // data, and where they lie. One entry an attempt in environment.json; nothing personal is collected.
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { arch, availableParallelism, cpus, platform, release, totalmem } from "node:os";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { z } from "zod";
 import type { ModelInfo } from "../engines/interface.ts";
 import { type RunFolder, writeWhole } from "./runFolder.ts";
@@ -39,21 +40,25 @@ export type AttemptEnvironment = z.infer<typeof attemptEnvironmentSchema>;
 const runEnvironmentSchema = z.object({ attempts: z.array(attemptEnvironmentSchema) });
 
 /** Commit of the code that runs, and whether files differ from it; null where it is not a git checkout. */
-function gitState(): { commit: string | null; changed: boolean | null } {
+async function gitState(): Promise<{ commit: string | null; changed: boolean | null }> {
   const cwd = dirname(fileURLToPath(import.meta.url));
-  const git = (...args: string[]) =>
-    execFileSync("git", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 5000 }).trim();
+  const git = async (...args: string[]) =>
+    (await promisify(execFile)("git", args, { cwd, encoding: "utf8", timeout: 5000 })).stdout.trim();
   try {
-    return { commit: git("rev-parse", "HEAD"), changed: git("status", "--porcelain", "--untracked-files=no") !== "" };
+    const [commit, changes] = await Promise.all([
+      git("rev-parse", "HEAD"),
+      git("status", "--porcelain", "--untracked-files=no"),
+    ]);
+    return { commit, changed: changes !== "" };
   } catch {
     return { commit: null, changed: null };
   }
 }
 
-export function describeEnvironment(
+export async function describeEnvironment(
   engine: ModelInfo,
   given: Pick<AttemptEnvironment, "attempt" | "model" | "recipe" | "data"> & { readonly version: string },
-): AttemptEnvironment {
+): Promise<AttemptEnvironment> {
   const processors = cpus();
   const { version, ...where } = given;
   const { architecture, parameters, dtype, threads, device } = engine;
@@ -62,7 +67,7 @@ export function describeEnvironment(
   );
   return {
     ...where,
-    rollscope: { version, ...gitState() },
+    rollscope: { version, ...(await gitState()) },
     node: process.version,
     versions: Object.fromEntries(versions),
     platform: platform(),

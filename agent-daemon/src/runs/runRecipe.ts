@@ -126,7 +126,7 @@ async function runUntilEnd(
   const engines = closing.add(await request.openEngines(model.path, text, config), (opened) => opened.dispose());
   writeRunEnvironment(
     folder,
-    describeEnvironment(engines.training.info(), {
+    await describeEnvironment(engines.training.info(), {
       attempt,
       version: request.version,
       model: { source: config.model.source, path: model.path },

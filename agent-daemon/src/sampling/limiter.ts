@@ -1,4 +1,5 @@
-// How many rollouts may be in flight at once. First come, first served, so that tasks start in data order.
+// How many rollouts may be in flight at once. First come, first served, so that tasks start in data order; and one in each turn
+// of the event loop, so that a hundred beginnings (templates, tokenizer, store) do not hold up everything else.
 import type { RollscopeError } from "../../../protocol/errors.ts";
 
 export interface Limiter {
@@ -22,14 +23,20 @@ export function createLimiter(places: number): Limiter {
       inside = false;
     };
   };
+  let last = Promise.resolve();
+  const ownTurn = () => {
+    last = last.then(() => new Promise<void>((resolve) => setImmediate(resolve)));
+    return last;
+  };
   return {
     async enter(signal) {
       signal.throwIfAborted();
       if (free > 0) {
         free -= 1;
+        await ownTurn();
         return pass();
       }
-      return await new Promise<() => void>((resolve, reject) => {
+      const given = await new Promise<() => void>((resolve, reject) => {
         const admit = () => {
           signal.removeEventListener("abort", giveUp);
           resolve(pass());
@@ -41,6 +48,8 @@ export function createLimiter(places: number): Limiter {
         waiting.push(admit);
         signal.addEventListener("abort", giveUp, { once: true });
       });
+      await ownTurn();
+      return given;
     },
   };
 }

@@ -101,6 +101,29 @@ describe("a wave", () => {
     expect((await stored("t0-1-s0"))?.status).toBe("abandoned");
   });
 
+  test("begins its rollouts one a turn of the event loop, so that timers and commands are served between them", async () => {
+    let turns = 0;
+    const begun: number[] = [];
+    const { context } = await setUp({
+      recipe: {
+        rollout: async (task, agent) => {
+          begun.push(turns);
+          await sayHello(task, agent);
+        },
+      },
+    });
+    let over = false;
+    const count = () => {
+      turns += 1;
+      if (!over) setImmediate(count);
+    };
+    setImmediate(count);
+    await sampleWave(tasksInOrder(), { ...settings, groups: 10, groupSize: 5 }, context);
+    over = true;
+    expect(begun).toHaveLength(50);
+    expect(new Set(begun).size).toBe(50);
+  });
+
   test("gives up a rollout that ignores its abort signal, and goes on without it", async () => {
     const clock = manualClock();
     const { context, stored } = await setUp({
