@@ -30,7 +30,14 @@ interface Running {
 async function startRun(...more: string[]): Promise<Running> {
   const folder = await toyFolder();
   const runs = join(folder, "runs");
-  const line = ["run", folder, `--output-dir=${runs}`, "--training.steps=20000", "--evaluation.everySteps=null", ...more];
+  const line = [
+    "run",
+    folder,
+    `--output-dir=${runs}`,
+    "--training.steps=20000",
+    "--evaluation.everySteps=null",
+    ...more,
+  ];
   const program = startProgram(script, line);
   onTestFinished(() => void program.process.kill("SIGKILL"));
   program.process.stdin?.end();
