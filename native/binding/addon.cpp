@@ -4,14 +4,10 @@
 #include <omp.h>
 
 #include "addon_state.h"
+#include "generation_binding.h"
 #include "kernels.h"
 #include "model_binding.h"
-#if __has_include("trainer_binding.h")
 #include "trainer_binding.h"
-#endif
-#if __has_include("generation_binding.h")
-#include "generation_binding.h"
-#endif
 
 namespace rollscope::binding {
 
@@ -37,12 +33,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   exports.Set("describe", Napi::Function::New(env, describe));
   exports.Set("loadModel", Napi::Function::New(env, load_model));
   exports.Set("cpu", Napi::Function::New(env, cpu));
-#if __has_include("trainer_binding.h")
   keep("NativeTrainer", TrainerBinding::define(env), state->trainer_class);
-#endif
-#if __has_include("generation_binding.h")
   register_generation(env, exports);
-#endif
   return exports;
 }
 

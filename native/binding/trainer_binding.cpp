@@ -28,7 +28,7 @@ const TensorSlot& slot_of(const Trainer& trainer, const std::string& name) {
   return *slot;
 }
 
-/// { kind: "policy" } or { kind: "snapshot", id }.
+/// The policy's weights, or those of the snapshot of that name.
 const float* weights_of(const Model& model, const std::string& snapshot) {
   return snapshot.empty() ? model.weights() : model.snapshot(snapshot);
 }

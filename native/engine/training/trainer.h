@@ -16,6 +16,8 @@
 
 namespace rollscope {
 
+struct LayerPass;
+
 struct TrainerLimits {
   int64_t memory_bytes;       // for weights, gradient, moments, snapshots and activations together
   int64_t kept_logits_bytes;  // logits of one batch kept from forward to backward, at most
@@ -53,6 +55,7 @@ struct RecordedRouting {
 class Trainer {
  public:
   Trainer(std::shared_ptr<Model> model, TrainerLimits limits);
+  ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -92,7 +95,7 @@ class Trainer {
   struct Pending;
 
   bool fits(MemoryPlan& plan, int64_t tokens, int64_t padded_keys, int64_t head_rows, int threads, bool gradient) const;
-  void run_layers(const struct LayerPass& pass, const CancelToken& cancel, bool keep, RecordedRouting* routing);
+  void run_layers(const LayerPass& pass, const CancelToken& cancel, bool keep, RecordedRouting* routing);
 
   const std::shared_ptr<Model> model_;
   const TrainerLimits limits_;
@@ -103,8 +106,6 @@ class Trainer {
   AlignedBuffer<double> partial_;
   int64_t optimizer_steps_ = 0;
 
- public:
-  ~Trainer();
 };
 
 }  // namespace rollscope
