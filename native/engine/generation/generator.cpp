@@ -125,8 +125,7 @@ void Generator::gather(const IterationPlan& plan) {
     const auto blocks = static_cast<size_t>((span.start + span.count + block_positions - 1) / block_positions);
     for (size_t block = 0; block < blocks; ++block) rows_.blocks.push_back(scheduler_.pages().data(sequence->blocks[block]));
     for (int64_t position = span.start; position < span.start + span.count; ++position) {
-      const int64_t score_from = sequence->request.score_from;
-      const bool is_wanted = sequence->request.is_score() ? position + 1 >= score_from : position + 1 == sequence->goal();
+      const bool is_wanted = sequence->request.is_score() ? position + 1 >= sequence->next_scored() : position + 1 == sequence->goal();
       if (is_wanted) {
         const auto wanted = static_cast<int64_t>(rows_.wanted.size());
         rows_.wanted.push_back(static_cast<int32_t>(rows_.tokens.size()));
@@ -187,9 +186,8 @@ void Generator::accept(const Reader& reader, Reading& reading) {
   }
   sequence.score_logprobs.push_back(reading.scored.logprob);
   sequence.score_entropies.push_back(reading.scored.entropy);
-  const auto scored = static_cast<int64_t>(sequence.score_logprobs.size());
-  if (sequence.request.score_from + scored < static_cast<int64_t>(sequence.tokens.size())) return;
-  for (int64_t i = 0; i < scored; ++i) {
+  if (sequence.next_scored() < static_cast<int64_t>(sequence.tokens.size())) return;
+  for (int64_t i = 0; i < static_cast<int64_t>(sequence.score_logprobs.size()); ++i) {
     const auto index = static_cast<size_t>(i);
     if (std::isfinite(sequence.score_logprobs[index]) && std::isfinite(sequence.score_entropies[index])) continue;
     fail(&sequence, non_finite("log-probability", sequence.request.score_from + i));

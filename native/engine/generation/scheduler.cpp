@@ -81,7 +81,7 @@ void Scheduler::admit(bool admits_new, int64_t budget) {
     const PrefixTree::Match match = tree_.match(sequence->tokens, sequence->cacheable(), iteration_);
     if (is_shared_soon(*sequence, static_cast<int64_t>(match.blocks.size()) * block_positions)) continue;
     // The oldest that does not fit keeps its turn: smaller ones behind it must not starve it.
-    if (!start(sequence, match)) break;
+    if (!start(sequence, match, true) && !start(sequence, match, false)) break;
     waiting_.erase(entry);
     const int64_t count = std::min(sequence->pending(), budget);
     schedule(sequence, count);
@@ -102,11 +102,12 @@ bool Scheduler::is_shared_soon(const Sequence& candidate, int64_t matched) const
   return false;
 }
 
-/// Takes the cached prefix and blocks for the rest of the prompt; false, with nothing changed, when they do not fit now.
-bool Scheduler::start(Sequence* sequence, const PrefixTree::Match& match) {
+/// Takes the cached prefix and blocks for the rest of the prompt; false, with nothing changed, when they do not fit now. A copy
+/// needs its source to stay for the moment, one block more than the sequence itself.
+bool Scheduler::start(Sequence* sequence, const PrefixTree::Match& match, bool copies) {
   for (const int32_t block : match.blocks) pages_.retain(block);
   tree_.pin(match.node);
-  const int32_t source = match.partial == nullptr ? -1 : match.partial->block;
+  const int32_t source = copies && match.partial != nullptr ? match.partial->block : -1;
   if (source >= 0) pages_.retain(source);
   sequence->blocks = match.blocks;
   sequence->node = match.node;
@@ -201,7 +202,14 @@ void Scheduler::schedule(Sequence* sequence, int64_t count) {
   while ((sequence->registered + 1) * block_positions <= sequence->computed) {
     const auto tokens = std::span<const int32_t>(sequence->tokens)
                             .subspan(static_cast<size_t>(sequence->registered * block_positions), static_cast<size_t>(block_positions));
-    PrefixTree::Node* node = tree_.insert(sequence->node, tokens, sequence->blocks[static_cast<size_t>(sequence->registered)], iteration_);
+    int32_t& own = sequence->blocks[static_cast<size_t>(sequence->registered)];
+    PrefixTree::Node* node = tree_.insert(sequence->node, tokens, own, iteration_);
+    if (node->block != own) {
+      // Somebody computed the same block. Both hold the same bits, and two copies could fill a small cache for ever.
+      pages_.retain(node->block);
+      pages_.release(own);
+      own = node->block;
+    }
     tree_.pin(node);
     tree_.unpin(sequence->node);
     sequence->node = node;
@@ -246,6 +254,11 @@ void Scheduler::drop(Sequence* sequence) {
 
 void Scheduler::restart(int64_t weights_version) {
   while (!running_.empty()) send_back(running_.back());
+  // A score is of one version of the weights.
+  for (const auto& [id, sequence] : waiting_) {
+    sequence->score_logprobs.clear();
+    sequence->score_entropies.clear();
+  }
   tree_.flush(weights_version);
 }
 

@@ -89,7 +89,7 @@ class Scheduler {
   void schedule(Sequence* sequence, int64_t count);
   void admit(bool admits_new, int64_t budget);
   bool is_shared_soon(const Sequence& candidate, int64_t matched) const;
-  bool start(Sequence* sequence, const PrefixTree::Match& match);
+  bool start(Sequence* sequence, const PrefixTree::Match& match, bool copies);
   void join(Sequence* sequence, size_t span);
 
   SchedulerLimits limits_;

@@ -29,7 +29,9 @@ struct Sequence {
   int64_t goal() const { return static_cast<int64_t>(tokens.size()) - (request.is_score() ? 1 : 0); }
   int64_t pending() const { return goal() - computed; }
   /// Positions that may come from the cache: what is left must yield logits.
-  int64_t cacheable() const { return request.is_score() ? request.score_from - 1 : goal() - 1; }
+  int64_t cacheable() const { return request.is_score() ? next_scored() - 1 : goal() - 1; }
+  /// Index of the first token without a score; a score that was interrupted goes on from there.
+  int64_t next_scored() const { return request.score_from + static_cast<int64_t>(score_logprobs.size()); }
   bool has_started() const { return cached_tokens >= 0; }
 };
 
