@@ -13,7 +13,7 @@ import { generateOnce, trainOnce } from "./engineWork.ts";
 import { PyTorchPeer } from "./pytorchPeer.ts";
 import { groupRows, median, report, tokenRows } from "./work.ts";
 
-const rounds = 5;
+const rounds = Number(process.argv[2] ?? 5);
 const shape = { prompts: 8, promptTokens: 96, samples: 8, sampleTokens: 16 };
 const flat = { rows: 16, tokens: 112 };
 const newTokens = 32;

@@ -6,7 +6,7 @@ import { smollm2Path } from "../support/model.ts";
 import { trainOnce } from "./engineWork.ts";
 import { groupRows, median, report } from "./work.ts";
 
-const rounds = 5;
+const rounds = Number(process.argv[2] ?? 5);
 const shape = { prompts: 8, promptTokens: 96, samples: 8, sampleTokens: 16 };
 
 const model = await openEmbeddedModel(smollm2Path(), { threads: availableParallelism() });

@@ -169,7 +169,10 @@ async function trainOn(loop: Loop, sampled: SampledWindow): Promise<void> {
     context.report.enter("training", step - 1);
     const began = context.clock.now();
     await planStep(context.store, context.blobs, key, planned.consumption, began);
+    // Sampling and training take turns, so they need not hold their memory at the same time.
+    await context.engines.inference.releaseMemory();
     const { value: result, done } = await training.next();
+    await context.engines.inference.restoreMemory();
     if (done === true) break;
     const saves = index === plan.length - 1 && savesAfter(before, step, steps, checkpoint.every);
     await finishStep(loop, result, {
