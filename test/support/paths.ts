@@ -1,6 +1,7 @@
 // Where tests find reference values and real data: the environment decides, the folder beside the checkout is the default.
-import { fileURLToPath } from "node:url";
+
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const shared = fileURLToPath(new URL("../../../shared", import.meta.url));
 

@@ -26,6 +26,9 @@ function loadAddon(): NativeAddon {
       at: { file: candidates[0] ?? "" },
     });
   }
+  // Threads that wait for each other spin by default for milliseconds. With another process on the machine that costs most of
+  // the speed, and a microsecond's patience loses nothing without one. Read by the OpenMP library when it is loaded.
+  process.env["GOMP_SPINCOUNT"] ??= "1000";
   try {
     return createRequire(import.meta.url)(file) as NativeAddon;
   } catch (cause) {
