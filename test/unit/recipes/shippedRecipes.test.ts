@@ -24,7 +24,7 @@ describe("the recipes that are shipped", () => {
   it.each(["arithmetic-grpo", "custom-objective"])("%s has no problem, in any profile", async (name) => {
     for (const profile of [null, "quick"]) {
       const { problems, config } = await checkRecipe(`${recipes}${name}`, { profile, types: profile === null });
-      expect(problems).toEqual([]);
+      expect(problems.filter(({ severity }) => severity !== "note")).toEqual([]);
       expect(config?.name).toBe(name);
     }
   });
