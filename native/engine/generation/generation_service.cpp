@@ -90,6 +90,11 @@ void GenerationService::post_result(std::function<int64_t(Generator&, MatrixProd
   post([this, work = std::move(work), done = std::move(done)](Generator& generator, MatrixProducts& products) {
     try {
       const int64_t result = work(generator, products);
+      {
+        // Whoever learns that the work is done must not read a health from before it.
+        const std::lock_guard<std::mutex> lock(mutex_);
+        health_ = generator.health();
+      }
       tell([&] { done(result, nullptr); });
     } catch (const EngineError& error) {
       tell([&] { done(0, &error); });
