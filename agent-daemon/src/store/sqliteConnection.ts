@@ -22,7 +22,9 @@ const cachedStatements = 256;
 export class SqliteConnection {
   readonly path: string;
   readonly readOnly: boolean;
-  readonly #database: InstanceType<typeof Database>;
+  readonly #busyMilliseconds: number;
+  #database: InstanceType<typeof Database>;
+  #isDurable = false;
   readonly #statements = new Map<string, NativeStatement>();
   readonly #plans = new Map<string, string>();
   #open = true;
@@ -30,8 +32,9 @@ export class SqliteConnection {
   constructor(path: string, options: ConnectionOptions = {}) {
     this.path = path;
     this.readOnly = options.readOnly ?? false;
+    this.#busyMilliseconds = options.busyMilliseconds ?? 10_000;
     try {
-      this.#database = new Database(path, { timeout: options.busyMilliseconds ?? 10_000 });
+      this.#database = new Database(path, { timeout: this.#busyMilliseconds });
     } catch (cause) {
       throw sqliteError(cause, path);
     }
@@ -66,7 +69,7 @@ export class SqliteConnection {
   transaction<T>(body: () => T, options: { readonly durable?: boolean } = {}): T {
     if (options.durable === true) this.#setDurable(true);
     try {
-      this.exec("BEGIN IMMEDIATE");
+      this.#begin();
       try {
         const result = body();
         this.exec("COMMIT");
@@ -78,6 +81,28 @@ export class SqliteConnection {
       }
     } finally {
       if (options.durable === true && this.#open) this.#setDurable(false);
+    }
+  }
+
+  /**
+   * Takes the write lock, waiting for it up to the busy time. SQLite refuses without waiting while a read of this connection is
+   * still open, and the binding does leave one open now and then; a new handle has none.
+   */
+  #begin(): void {
+    this.#requireOpen();
+    const deadline = Date.now() + this.#busyMilliseconds;
+    for (;;) {
+      try {
+        this.#database.exec("BEGIN IMMEDIATE");
+        return;
+      } catch (cause) {
+        const code = String((cause as { readonly code?: unknown }).code);
+        if (!code.startsWith("SQLITE_BUSY") || Date.now() >= deadline) throw sqliteError(cause, this.path);
+        this.#statements.clear();
+        this.#database.close();
+        this.#database = new Database(this.path, { timeout: this.#busyMilliseconds });
+        this.#setDurable(this.#isDurable);
+      }
     }
   }
 
@@ -118,6 +143,7 @@ export class SqliteConnection {
   }
 
   #setDurable(durable: boolean): void {
+    this.#isDurable = durable;
     if (!this.readOnly) this.exec(`PRAGMA synchronous = ${durable ? "FULL" : "NORMAL"}`);
   }
 
@@ -131,13 +157,17 @@ export class SqliteConnection {
     return statement;
   }
 
-  #guard<T>(use: () => T): T {
+  #requireOpen(): void {
     if (!this.#open) {
       throw new RollscopeError("STORE_CLOSED", `The record store ${this.path} was closed.`, {
         next: "Open it again; whatever closed it should have waited for this use.",
         at: { path: this.path },
       });
     }
+  }
+
+  #guard<T>(use: () => T): T {
+    this.#requireOpen();
     try {
       return use();
     } catch (cause) {
