@@ -14,6 +14,7 @@
 #include "engine_error.h"
 #include "matrix_products.h"
 #include "oneapi/dnnl/dnnl.hpp"
+#include "sliced_products.h"
 
 namespace rollscope {
 
@@ -60,10 +61,6 @@ struct Product {
   memory::desc scratch_desc;
 };
 
-struct OnednnPacked final : PackedMatrix {
-  memory contents;
-};
-
 memory::desc matrix(int64_t rows, int64_t columns, memory::format_tag tag = memory::format_tag::ab) {
   return memory::desc({rows, columns}, memory::data_type::f32, tag);
 }
@@ -74,12 +71,14 @@ struct MatrixProducts::State {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::unordered_map<Shape, Product, ShapeHash> products;
-  std::unordered_map<Shape, memory::desc, ShapeHash> packings;  // key: forward_packed, rows 0
+  SlicedProducts sliced;
   std::unordered_map<Shape, bool, ShapeHash> verified;
   AlignedBuffer<uint8_t> scratch;
   AlignedBuffer<float> tail_in, tail_out;
-  int threads = 1;
+  int threads;
   bool row_independent = true;
+
+  explicit State(int count) : sliced(count), threads(count) {}
 
   memory attach(const memory::desc& desc) { return memory(desc, engine, nullptr); }
 
@@ -92,17 +91,6 @@ struct MatrixProducts::State {
       attr.set_post_ops(sum);
     }
     return attr;
-  }
-
-  const memory::desc& packing(int64_t out, int64_t in) {
-    const Shape key{Kind::forward_packed, false, 0, out, in};
-    auto found = packings.find(key);
-    if (found == packings.end()) {
-      const dnnl::matmul::primitive_desc chosen(engine, matrix(kFullBlock, in), matrix(in, out, memory::format_tag::any),
-                                                matrix(kFullBlock, out), attributes(false));
-      found = packings.emplace(key, chosen.weights_desc()).first;
-    }
-    return found->second;
   }
 
   Product& product(const Shape& shape) {
@@ -118,10 +106,7 @@ struct MatrixProducts::State {
         target = matrix(shape.rows, shape.out);
         break;
       case Kind::forward_packed:
-        source = matrix(shape.rows, shape.in);
-        weights = packing(shape.out, shape.in);
-        target = matrix(shape.rows, shape.out);
-        break;
+        break;  // SlicedProducts has kernels of its own
       case Kind::input_gradient:
         source = matrix(shape.rows, shape.out);
         weights = matrix(shape.out, shape.in);
@@ -144,7 +129,12 @@ struct MatrixProducts::State {
     return products.emplace(shape, std::move(made)).first->second;
   }
 
+  /// `weights` is a PackedMatrix for packed products, else its floats.
   void run(const Shape& shape, float* target, const float* source, const void* weights) {
+    if (shape.kind == Kind::forward_packed) {
+      sliced.run(target, source, *static_cast<const PackedMatrix*>(weights), shape.rows);
+      return;
+    }
     try {
       Product& chosen = product(shape);
       chosen.source.set_data_handle(const_cast<float*>(source));
@@ -208,8 +198,7 @@ struct MatrixProducts::State {
   }
 };
 
-MatrixProducts::MatrixProducts(int threads) : state_(std::make_unique<State>()) {
-  state_->threads = threads > 0 ? threads : omp_get_num_procs();
+MatrixProducts::MatrixProducts(int threads) : state_(std::make_unique<State>(threads > 0 ? threads : omp_get_num_procs())) {
   omp_set_num_threads(state_->threads);
 }
 
@@ -235,32 +224,12 @@ void MatrixProducts::weight_gradient(float* dw, const float* dy, const float* x,
   state_->run({Kind::weight_gradient, accumulate, rows, out, in}, dw, dy, x);
 }
 
-std::shared_ptr<PackedMatrix> MatrixProducts::pack(const float* w, int64_t out, int64_t in) {
-  auto packed = std::make_shared<OnednnPacked>();
-  const memory::desc& desc = state_->packing(out, in);
-  packed->out = out;
-  packed->in = in;
-  packed->bytes = static_cast<int64_t>(desc.get_size());
-  try {
-    packed->contents = memory(desc, state_->engine);
-  } catch (const dnnl::error&) {
-    throw EngineError("ENGINE_OUT_OF_MEMORY", "The engine could not get " + std::to_string(packed->bytes >> 20) + " MiB for packed weights.",
-                      "Close other programs or use a smaller model.");
-  }
-  repack(*packed, w);
-  return packed;
-}
+std::shared_ptr<PackedMatrix> MatrixProducts::pack(const float* w, int64_t out, int64_t in) { return state_->sliced.pack(w, out, in); }
 
-void MatrixProducts::repack(PackedMatrix& packed, const float* w) {
-  auto& target = static_cast<OnednnPacked&>(packed);
-  memory source(matrix(packed.in, packed.out, memory::format_tag::ba), state_->engine, const_cast<float*>(w));
-  dnnl::reorder(source, target.contents).execute(state_->stream, source, target.contents);
-  state_->stream.wait();
-}
+void MatrixProducts::repack(PackedMatrix& packed, const float* w) { state_->sliced.repack(packed, w); }
 
 void MatrixProducts::forward(float* y, const float* x, const PackedMatrix& w, int64_t rows) {
-  const auto& packed = static_cast<const OnednnPacked&>(w);
-  state_->run_rows(Kind::forward_packed, y, x, packed.contents.get_data_handle(), rows, packed.out, packed.in, false);
+  state_->run_rows(Kind::forward_packed, y, x, &w, rows, w.out, w.in, false);
 }
 
 bool MatrixProducts::verify_row_independence(const float* w, int64_t out, int64_t in) {
