@@ -77,6 +77,7 @@ struct MatrixProducts::State {
   AlignedBuffer<float> tail_in, tail_out;
   int threads;
   bool row_independent = true;
+  bool packed_row_independent = true;
 
   explicit State(int count) : sliced(count), threads(count) {}
 
@@ -175,8 +176,9 @@ struct MatrixProducts::State {
                 bool accumulate) {
     const int64_t source_width = kind == Kind::input_gradient ? out : in;
     const int64_t target_width = kind == Kind::input_gradient ? in : out;
+    const bool is_independent = kind == Kind::forward_packed ? packed_row_independent : row_independent;
     int64_t done = 0;
-    if (row_independent) {
+    if (is_independent) {
       const int64_t whole = rows / kFullBlock * kFullBlock;
       if (whole > 0) run({kind, accumulate, whole, out, in}, target, source, weights);
       done = whole;
@@ -187,7 +189,9 @@ struct MatrixProducts::State {
     }
     const int64_t left = rows - done;
     if (left <= 0) return;
-    const int64_t height = row_independent ? small_bucket(left) : kFallbackRows;
+    // One row alone goes another way through the library, with sums in another order, where kernels are for one thread.
+    const int64_t least = kind == Kind::forward_packed ? 2 : 1;
+    const int64_t height = is_independent ? std::max(small_bucket(left), least) : kFallbackRows;
     float* tail_target = target + done * target_width;
     const float* tail_source = source + done * source_width;
     if (height == left) {
@@ -236,32 +240,29 @@ bool MatrixProducts::verify_row_independence(const float* w, int64_t out, int64_
   const Shape key{Kind::forward, false, 0, out, in};
   const auto known = state_->verified.find(key);
   if (known != state_->verified.end()) return known->second;
-  if (!state_->row_independent) return false;
   const int64_t most = out * in > (int64_t{1} << 23) ? 128 : 1024;  // a vocabulary's matrix would take seconds otherwise
+  const bool large = most < 1024;
   AlignedBuffer<float> x(most * in), reference(most * out), y(most * out);
   uint32_t noise = 12345;
   for (int64_t i = 0; i < most * in; i++) {
     noise = noise * 1664525u + 1013904223u;
     x.data()[i] = static_cast<float>(noise >> 8) / 8388608.0f - 1.0f;
   }
-  forward(reference.data(), x.data(), w, most, out, in);
-  const std::shared_ptr<PackedMatrix> packed = pack(w, out, in);
-  bool same = true;
-  const bool large = most < 1024;
-  for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{7}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{192}, int64_t{512}, most}) {
-    if (rows > most || (large && (rows == 2 || rows == 16 || rows == 32))) continue;
-    const size_t bytes = static_cast<size_t>(rows * out) * sizeof(float);
-    if (rows != most) {
-      forward(y.data(), x.data(), w, rows, out, in);
-      same = same && std::memcmp(y.data(), reference.data(), bytes) == 0;
+  const auto is_independent = [&](const auto& product) {
+    product(reference.data(), most);
+    for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{7}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{192}, int64_t{512}}) {
+      if (rows > most || (large && (rows == 2 || rows == 16 || rows == 32))) continue;
+      product(y.data(), rows);
+      if (std::memcmp(y.data(), reference.data(), static_cast<size_t>(rows * out) * sizeof(float)) != 0) return false;
     }
-    forward(y.data(), x.data(), *packed, rows);
-    same = same && std::memcmp(y.data(), reference.data(), bytes) == 0;
-    if (!same) break;
-  }
-  if (!same) state_->row_independent = false;
-  state_->verified.emplace(key, same);
-  return same;
+    return true;
+  };
+  const bool plain = is_independent([&](float* to, int64_t rows) { forward(to, x.data(), w, rows, out, in); });
+  const std::shared_ptr<PackedMatrix> matrix = pack(w, out, in);
+  const bool packed = is_independent([&](float* to, int64_t rows) { forward(to, x.data(), *matrix, rows); });
+  if (!plain) state_->row_independent = false;
+  if (!packed) state_->packed_row_independent = false;
+  return state_->verified.emplace(key, plain && packed).first->second;
 }
 
 }  // namespace rollscope
