@@ -165,7 +165,7 @@ void SlicedProducts::run(float* y, const float* x, const PackedMatrix& w, int64_
   } catch (const dnnl::error& error) {
     throw failed(error);
   }
-#pragma omp parallel for schedule(static, 1) num_threads(static_cast<int>(count))
+#pragma omp parallel for schedule(static, 1) if (count > 1)
   for (size_t index = 0; index < count; index++) {
     try {
       Kernel& kernel = *chosen[index];

@@ -138,6 +138,8 @@ void Generator::gather(const IterationPlan& plan) {
       rows_.tables.push_back(table);
     }
   }
+  rows_.are_independent = !plan.has_newcomers && plan.rows == static_cast<int64_t>(plan.spans.size()) &&
+                          rows_.wanted.size() == plan.spans.size();
   for (const Follower& follower : plan.followers) readers_.push_back({follower.sequence, last_row[follower.span], -1});
   std::stable_sort(readers_.begin(), readers_.end(), [](const Reader& a, const Reader& b) { return a.row < b.row; });
 }

@@ -82,22 +82,26 @@ void InferenceModel::forward(MatrixProducts& products, const InferenceWeights& w
       passes.add_rms_norm(state_.data(), normed_.data(), state_.data(), delta_.data(), layer.attention_norm, count, hidden, config_.rms_epsilon);
     }
     products.forward(qkv_.data(), normed_.data(), *layer.qkv, count);
-    passes.prepare_qkv(qkv_.data(), nullptr, layer.qkv_bias, layer.query_norm, layer.key_norm, cos_sin, rows.positions.data(), count,
-                       config_.heads, config_.kv_heads, config_.head_dim, config_.rms_epsilon);
-    store_keys_values(rows, index);
-    if (index + 1 == config_.layers) {
-      // What follows the last layer's keys and values serves the wanted rows only.
-      active = rows.wanted;
-      count = static_cast<int64_t>(active.size());
-      for (int64_t row = 0; row < count; ++row) {
-        const int64_t from = active[static_cast<size_t>(row)];
-        if (from == row) continue;
-        std::copy_n(state_.data() + from * hidden, hidden, state_.data() + row * hidden);
-        std::copy_n(qkv_.data() + from * config_.qkv_width(), config_.query_width(), qkv_.data() + row * config_.qkv_width());
+    if (rows.are_independent) {
+      decode_rows(layer, rows, cos_sin, index);
+    } else {
+      passes.prepare_qkv(qkv_.data(), nullptr, layer.qkv_bias, layer.query_norm, layer.key_norm, cos_sin, rows.positions.data(), count,
+                         config_.heads, config_.kv_heads, config_.head_dim, config_.rms_epsilon);
+      store_rows(rows, index);
+      if (index + 1 == config_.layers) {
+        // What follows the last layer's keys and values serves the wanted rows only.
+        active = rows.wanted;
+        count = static_cast<int64_t>(active.size());
+        for (int64_t row = 0; row < count; ++row) {
+          const int64_t from = active[static_cast<size_t>(row)];
+          if (from == row) continue;
+          std::copy_n(state_.data() + from * hidden, hidden, state_.data() + row * hidden);
+          std::copy_n(qkv_.data() + from * config_.qkv_width(), config_.query_width(), qkv_.data() + row * config_.qkv_width());
+        }
+        if (count == 0) return;
       }
-      if (count == 0) return;
+      attend_rows(rows, active, index);
     }
-    attend_rows(rows, active, index);
     products.forward(delta_.data(), context_.data(), *layer.output, count);
     if (layer.output_bias != nullptr) add_bias(delta_.data(), layer.output_bias, count);
     passes.add_rms_norm(state_.data(), normed_.data(), state_.data(), delta_.data(), layer.mlp_norm, count, hidden, config_.rms_epsilon);
@@ -118,48 +122,68 @@ const float* InferenceModel::logits(MatrixProducts& products, const InferenceWei
   return logits_.data();
 }
 
-void InferenceModel::store_keys_values(const InferenceRows& rows, int64_t layer) {
+void InferenceModel::prepare_row(const InferenceWeights::Layer& layer, const InferenceRows& rows, const float* cos_sin, int64_t row) {
+  kernels().prepare_qkv(qkv_.data() + row * config_.qkv_width(), nullptr, layer.qkv_bias, layer.query_norm, layer.key_norm, cos_sin,
+                        rows.positions.data() + row, 1, config_.heads, config_.kv_heads, config_.head_dim, config_.rms_epsilon);
+}
+
+void InferenceModel::store_row(const InferenceRows& rows, int64_t layer, int64_t row) {
   const int64_t head_dim = config_.head_dim;
-  const int64_t count = rows.size();
-#pragma omp parallel for schedule(static) if (count * config_.kv_width() >= parallel_floats)
-  for (int64_t row = 0; row < count; ++row) {
-    const int64_t position = rows.positions[static_cast<size_t>(row)];
-    const int64_t lane = position % block_positions;
-    float* block = rows.blocks[static_cast<size_t>(rows.tables[static_cast<size_t>(row)] + position / block_positions)] + layer * geometry_.layer_floats();
-    const float* key = qkv_.data() + row * config_.qkv_width() + config_.query_width();
-    const float* value = key + config_.kv_width();
-    for (int64_t head = 0; head < config_.kv_heads; ++head) {
-      float* keys = block + head * geometry_.head_floats();
-      float* values = keys + block_positions * head_dim + lane * geometry_.value_stride();
-      for (int64_t d = 0; d < head_dim; ++d) keys[d * block_positions + lane] = key[head * head_dim + d];
-      std::copy_n(value + head * head_dim, head_dim, values);
-    }
+  const int64_t position = rows.positions[static_cast<size_t>(row)];
+  const int64_t lane = position % block_positions;
+  const int64_t entry = rows.tables[static_cast<size_t>(row)] + position / block_positions;
+  float* block = rows.blocks[static_cast<size_t>(entry)] + layer * geometry_.layer_floats();
+  const float* key = qkv_.data() + row * config_.qkv_width() + config_.query_width();
+  const float* value = key + config_.kv_width();
+  for (int64_t head = 0; head < config_.kv_heads; ++head) {
+    float* keys = block + head * geometry_.head_floats();
+    float* values = keys + block_positions * head_dim + lane * geometry_.value_stride();
+    for (int64_t d = 0; d < head_dim; ++d) keys[d * block_positions + lane] = key[head * head_dim + d];
+    std::copy_n(value + head * head_dim, head_dim, values);
   }
 }
 
-void InferenceModel::attend_rows(const InferenceRows& rows, std::span<const int32_t> active, int64_t layer) {
-  const GenerationKernels& passes = generation_kernels();
+/// `row` is a row of the iteration; its query stands at row `from` of qkv_, where its context goes too.
+void InferenceModel::attend_head(const InferenceRows& rows, int64_t layer, int64_t row, int64_t from, int64_t kv_head) {
   const int64_t group = config_.heads / config_.kv_heads;
+  AttentionHeads heads;
+  heads.query = qkv_.data() + from * config_.qkv_width() + kv_head * group * config_.head_dim;
+  heads.output = context_.data() + from * config_.query_width() + kv_head * group * config_.head_dim;
+  heads.blocks = rows.blocks.data() + rows.tables[static_cast<size_t>(row)];
+  heads.head_offset = layer * geometry_.layer_floats() + kv_head * geometry_.head_floats();
+  heads.group = group;
+  heads.head_dim = config_.head_dim;
+  heads.value_stride = geometry_.value_stride();
+  heads.positions = rows.positions[static_cast<size_t>(row)] + 1;
+  heads.scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+  generation_kernels().attend(heads);
+}
+
+/// From q, k, v to the context of each row in one pass: the cache lines of its last block are touched once.
+void InferenceModel::decode_rows(const InferenceWeights::Layer& layer, const InferenceRows& rows, const float* cos_sin, int64_t index) {
+  const int64_t count = rows.size();
+#pragma omp parallel for schedule(dynamic, 2) if (count * config_.qkv_width() >= parallel_floats)
+  for (int64_t row = 0; row < count; ++row) {
+    prepare_row(layer, rows, cos_sin, row);
+    store_row(rows, index, row);
+    for (int64_t kv_head = 0; kv_head < config_.kv_heads; ++kv_head) attend_head(rows, index, row, row, kv_head);
+  }
+}
+
+void InferenceModel::store_rows(const InferenceRows& rows, int64_t layer) {
+  const int64_t count = rows.size();
+#pragma omp parallel for schedule(static) if (count * config_.kv_width() >= parallel_floats)
+  for (int64_t row = 0; row < count; ++row) store_row(rows, layer, row);
+}
+
+void InferenceModel::attend_rows(const InferenceRows& rows, std::span<const int32_t> active, int64_t layer) {
   const auto count = static_cast<int64_t>(active.size());
   int64_t reads = 0;
   for (const int32_t row : active) reads += (rows.positions[static_cast<size_t>(row)] + 1) * config_.kv_width();
-  const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
 #pragma omp parallel for schedule(dynamic, 8) if (reads >= 4 * parallel_floats)
   for (int64_t item = 0; item < count * config_.kv_heads; ++item) {
-    const int64_t index = item / config_.kv_heads;
-    const int64_t kv_head = item % config_.kv_heads;
-    const auto row = static_cast<size_t>(active[static_cast<size_t>(index)]);
-    AttentionHeads heads;
-    heads.query = qkv_.data() + index * config_.qkv_width() + kv_head * group * config_.head_dim;
-    heads.output = context_.data() + index * config_.query_width() + kv_head * group * config_.head_dim;
-    heads.blocks = rows.blocks.data() + rows.tables[row];
-    heads.head_offset = layer * geometry_.layer_floats() + kv_head * geometry_.head_floats();
-    heads.group = group;
-    heads.head_dim = config_.head_dim;
-    heads.value_stride = geometry_.value_stride();
-    heads.positions = rows.positions[row] + 1;
-    heads.scale = scale;
-    passes.attend(heads);
+    const int64_t from = item / config_.kv_heads;
+    attend_head(rows, layer, active[static_cast<size_t>(from)], from, item % config_.kv_heads);
   }
 }
 

@@ -23,6 +23,8 @@ struct InferenceRows {
   std::vector<int32_t> tables;      // index of the row's first entry in `blocks`
   std::vector<float*> blocks;       // cache blocks of the sequences, in order of position
   std::vector<int32_t> wanted;      // rows whose logits are wanted, ascending
+  /// No row attends to a position that another row computes: true while every sequence decodes.
+  bool are_independent = false;
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
   void clear();
@@ -41,7 +43,11 @@ class InferenceModel {
   void release_memory();
 
  private:
-  void store_keys_values(const InferenceRows& rows, int64_t layer);
+  void prepare_row(const InferenceWeights::Layer& layer, const InferenceRows& rows, const float* cos_sin, int64_t row);
+  void store_row(const InferenceRows& rows, int64_t layer, int64_t row);
+  void attend_head(const InferenceRows& rows, int64_t layer, int64_t row, int64_t from, int64_t kv_head);
+  void decode_rows(const InferenceWeights::Layer& layer, const InferenceRows& rows, const float* cos_sin, int64_t index);
+  void store_rows(const InferenceRows& rows, int64_t layer);
   void attend_rows(const InferenceRows& rows, std::span<const int32_t> active, int64_t layer);
   void add_bias(float* to, const float* bias, int64_t rows) const;
   void mixture(MatrixProducts& products, const InferenceWeights::Layer& layer, int64_t rows);

@@ -46,6 +46,7 @@ const IterationPlan& Scheduler::plan(bool admits_new) {
   plan_.spans.clear();
   plan_.followers.clear();
   plan_.rows = 0;
+  plan_.has_newcomers = false;
   completing_.clear();
   const auto decoding = std::count_if(running_.begin(), running_.end(), [](const Sequence* sequence) { return sequence->pending() == 1; });
   int64_t budget = std::max(limits_.rows_per_iteration - static_cast<int64_t>(decoding), limits_.least_prompt_rows);
@@ -131,6 +132,7 @@ bool Scheduler::start(Sequence* sequence, const PrefixTree::Match& match, bool c
   }
   if (!sequence->has_started()) sequence->cached_tokens = std::min(sequence->computed, sequence->prompt_length());
   running_.push_back(sequence);
+  plan_.has_newcomers = true;
   return true;
 }
 
@@ -144,6 +146,7 @@ void Scheduler::join(Sequence* sequence, size_t span) {
   sequence->computed = leader.computed;
   if (!sequence->has_started()) sequence->cached_tokens = sequence->prompt_length();
   running_.push_back(sequence);
+  plan_.has_newcomers = true;
   plan_.followers.push_back({sequence, span});
 }
 

@@ -49,6 +49,7 @@ struct IterationPlan {
   std::vector<RowSpan> spans;
   std::vector<Follower> followers;
   int64_t rows = 0;
+  bool has_newcomers = false;  // somebody joined, and may read blocks that this iteration computes
 };
 
 class Scheduler {
