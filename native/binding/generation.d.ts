@@ -71,7 +71,8 @@ export interface NativeGeneratorHealth {
 }
 
 export interface NativeGenerator {
-  submit(id: number, request: NativeRequest): void;
+  /** Requests of one call start in one iteration. */
+  submit(ids: readonly number[], requests: readonly NativeRequest[]): void;
   abort(id: number): void;
   pause(mode: "wait" | "hold" | "abort"): Promise<number>;
   resume(): Promise<number>;

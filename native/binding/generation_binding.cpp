@@ -106,12 +106,18 @@ void GenerationBinding::expect(Napi::Env env, int64_t change) {
   }
 }
 
-/// submit(id, request): the answer comes through `deliver`.
+/// submit(ids, requests): they start together; answers come through `deliver`.
 void GenerationBinding::submit(const Napi::CallbackInfo& info) {
-  GenerationService& target = service(info.Env());
-  GenerationRequest request = read_request(info[1].As<Napi::Object>());
-  expect(info.Env(), 1);
-  target.submit(info[0].ToNumber().Int64Value(), std::move(request));
+  const Napi::Env env = info.Env();
+  GenerationService& target = service(env);
+  const auto ids = info[0].As<Napi::Array>();
+  const auto requests = info[1].As<Napi::Array>();
+  std::vector<std::pair<int64_t, GenerationRequest>> batch;
+  for (uint32_t i = 0; i < ids.Length(); i++) {
+    batch.emplace_back(ids.Get(i).ToNumber().Int64Value(), read_request(requests.Get(i).As<Napi::Object>()));
+  }
+  expect(env, static_cast<int64_t>(batch.size()));
+  target.submit(std::move(batch));
 }
 
 void GenerationBinding::abort(const Napi::CallbackInfo& info) { service(info.Env()).abort(info[0].ToNumber().Int64Value()); }

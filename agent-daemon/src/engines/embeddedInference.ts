@@ -1,6 +1,5 @@
 // Generation and scoring on the embedded engine: the InferenceEngine over one native generator. It turns requests into what
 // the addon reads and its batches into streams; it must never sample, truncate or change a number.
-
 import type {
   NativeBatch,
   NativeGenerator,
@@ -9,9 +8,9 @@ import type {
 } from "../../../native/binding/generation.d.ts";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import { answered, coded, settled } from "./embeddedAddon.ts";
+import { checkWhole, chunkAt, endChunk, finishReasonAt, nativeRequest, scoreDefaults } from "./generationMessages.ts";
 import type {
   EngineHealth,
-  FinishReason,
   GenerateRequest,
   InferenceEngine,
   ModelInfo,
@@ -65,14 +64,14 @@ interface Pending {
 const defaultCacheBytes = 2 ** 30;
 const defaultMaxRunning = 256;
 const defaultRowsPerIteration = 512;
-const finishReasons: readonly FinishReason[] = ["stop", "length", "abort", "error"];
-const none = new Int32Array(0);
 
 export class EmbeddedInferenceEngine implements InferenceEngine {
   private readonly native: NativeGenerator;
   private readonly modelInfo: () => ModelInfo;
   private readonly reload: (dir: string) => Promise<void>;
   private readonly pending = new Map<number, Pending>();
+  /** Requests of this turn of the event loop: handed over together, so that siblings share their prompt from the first row. */
+  private outbox: { readonly id: number; readonly request: NativeRequest }[] = [];
   private nextRequest = 1;
   private isDisposed = false;
 
@@ -126,19 +125,21 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
   generate(request: GenerateRequest, signal: AbortSignal): AsyncIterable<TokenChunk> {
     const id = this.nextRequest++;
     const abort = () => {
-      if (!this.isDisposed) this.native.abort(id);
+      if (this.isDisposed) return;
+      this.handOver();
+      this.native.abort(id);
     };
     const stream = new TokenStream(abort);
     if (signal.aborted) {
       stream.push(endChunk("abort"));
       return stream;
     }
-    const submitted = failureOf(() => {
+    const refused = failureOf(() => {
       checkWhole(request);
-      this.native.submit(id, nativeRequest(request));
+      this.submit(id, nativeRequest(request));
     });
-    if (submitted !== undefined) {
-      stream.fail(submitted);
+    if (refused !== undefined) {
+      stream.fail(refused);
       return stream;
     }
     signal.addEventListener("abort", abort, { once: true });
@@ -155,50 +156,45 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
   score(request: ScoreRequest): Promise<Scored> {
     return new Promise((resolve, reject) => {
       const id = this.nextRequest++;
-      const submitted = failureOf(() =>
-        this.native.submit(id, {
-          ...scoreDefaults,
-          tokens: request.tokens,
-          temperature: request.temperature,
-          scoreFrom: request.from,
-        }),
-      );
-      if (submitted !== undefined) reject(submitted);
+      const { tokens, temperature, from: scoreFrom } = request;
+      const refused = failureOf(() => this.submit(id, { ...scoreDefaults, tokens, temperature, scoreFrom }));
+      if (refused !== undefined) reject(refused);
       else this.pending.set(id, { stopStrings: [], onEnd: () => {}, onScore: resolve, onError: reject });
     });
   }
 
   async updateWeights(from: WeightSource): Promise<number> {
     if (from.kind === "folder") await this.reload(from.dir);
-    return settled(() => this.native.updateWeights());
+    return settled(() => this.current().updateWeights());
   }
 
   async pause(mode: "wait" | "hold" | "abort"): Promise<void> {
-    await settled(() => this.native.pause(mode));
+    await settled(() => this.current().pause(mode));
   }
 
   async resume(): Promise<void> {
-    await settled(() => this.native.resume());
+    await settled(() => this.current().resume());
   }
 
   async releaseMemory(): Promise<void> {
-    await settled(() => this.native.releaseMemory());
+    await settled(() => this.current().releaseMemory());
   }
 
   /** Takes the weights that the model holds by then. */
   async restoreMemory(): Promise<void> {
-    await settled(() => this.native.restoreMemory());
+    await settled(() => this.current().restoreMemory());
   }
 
   health(): EngineHealth {
     if (this.isDisposed) return { ok: false, running: 0, queued: 0, version: 0, paused: false, cachedTokens: 0 };
-    const { running, queued, version, paused, released, cachedTokens } = this.native.health();
+    const { running, queued, version, paused, released, cachedTokens } = this.current().health();
     return { ok: !released, running, queued, version, paused, cachedTokens };
   }
 
   statistics(): InferenceStatistics {
-    const { prefilledTokens, decodedTokens, evictedBlocks, preemptions, cacheBlocks, cacheCapacity } =
-      this.native.health();
+    const { prefilledTokens, decodedTokens, evictedBlocks, preemptions, cacheBlocks, cacheCapacity } = answered(() =>
+      this.current().health(),
+    );
     return { prefilledTokens, decodedTokens, evictedBlocks, preemptions, cacheBlocks, cacheCapacity };
   }
 
@@ -214,6 +210,37 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
       if (request.stream !== undefined) request.stream.push(endChunk("abort"));
       else request.onError(disposed());
     }
+  }
+
+  private submit(id: number, request: NativeRequest): void {
+    if (this.isDisposed) throw disposed();
+    if (this.outbox.length === 0) queueMicrotask(() => this.handOver());
+    this.outbox.push({ id, request });
+  }
+
+  private handOver(): void {
+    const { outbox } = this;
+    if (outbox.length === 0 || this.isDisposed) return;
+    this.outbox = [];
+    const refused = failureOf(() =>
+      this.native.submit(
+        outbox.map(({ id }) => id),
+        outbox.map(({ request }) => request),
+      ),
+    );
+    if (refused === undefined) return;
+    for (const { id } of outbox) {
+      const request = this.pending.get(id);
+      this.pending.delete(id);
+      request?.onEnd();
+      request?.onError(refused);
+    }
+  }
+
+  /** The generator, knowing all that was asked so far. */
+  private current(): NativeGenerator {
+    this.handOver();
+    return this.native;
   }
 
   private receive(batch: NativeBatch): void {
@@ -232,7 +259,7 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
         request.onError(coded(extra.error));
       } else if (request.stream !== undefined) {
         request.stream.push(chunkAt(batch, index, request.stopStrings, extra));
-      } else if (finishReasons[finish] === "abort") {
+      } else if (finishReasonAt(batch, index) === "abort") {
         request.onError(aborted());
       } else {
         request.onScore?.({
@@ -242,76 +269,6 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
         });
       }
     }
-  }
-}
-
-/** Views into the batch's arrays: nothing is copied. */
-function chunkAt(
-  batch: NativeBatch,
-  index: number,
-  stopStrings: readonly string[],
-  extra: NativeBatch["more"][number] | undefined,
-): TokenChunk {
-  const end = batch.tokens[index]! >= 0 ? index + 1 : index;
-  const finishReason = finishReasons[batch.finishes[index]!];
-  const stopId = batch.stopIds[index]!;
-  const stoppedBy = stopId >= 0 ? stopId : stopStrings[batch.stopStrings[index]!];
-  const cachedTokens = batch.cachedTokens[index]!;
-  return {
-    ids: batch.tokens.subarray(index, end),
-    logprobs: batch.logprobs.subarray(index, end),
-    versions: batch.versions.subarray(index, end),
-    ...(batch.truncated[index] === 1 ? { sampledLogprobs: batch.sampledLogprobs.subarray(index, end) } : {}),
-    ...(extra?.alternativeIds !== undefined && extra.alternativeLogprobs !== undefined
-      ? {
-          alternatives: {
-            ids: extra.alternativeIds,
-            logprobs: extra.alternativeLogprobs,
-            count: extra.alternativeIds.length,
-          },
-        }
-      : {}),
-    ...(finishReason === undefined ? {} : { finishReason }),
-    ...(stoppedBy === undefined ? {} : { stoppedBy }),
-    ...(cachedTokens < 0 ? {} : { cachedTokens }),
-  };
-}
-
-function endChunk(finishReason: FinishReason): TokenChunk {
-  return { ids: none, logprobs: new Float32Array(0), versions: none, finishReason };
-}
-
-const scoreDefaults: Omit<NativeRequest, "tokens" | "temperature" | "scoreFrom"> = {
-  maxNewTokens: 0,
-  topP: 1,
-  topK: 0,
-  minP: 0,
-  stopIds: none,
-  stopStrings: [],
-  seed: 0,
-  record: 0,
-  call: 0,
-  topAlternatives: 0,
-};
-
-function nativeRequest(request: GenerateRequest): NativeRequest {
-  const { tokens, maxNewTokens, temperature, topP, topK, minP, stopStrings, key, forced, topAlternatives } = request;
-  return {
-    ...{ tokens, maxNewTokens, temperature, topP, topK, minP, stopStrings, topAlternatives },
-    stopIds: Int32Array.from(request.stopIds),
-    ...{ seed: key.seed, record: key.record, call: key.call },
-    ...(forced === undefined ? {} : { forced }),
-    scoreFrom: -1,
-  };
-}
-
-/** Ranges are the engine's business; what is no whole number would not reach it unchanged. */
-function checkWhole({ key, maxNewTokens, topK, topAlternatives }: GenerateRequest): void {
-  for (const [name, value] of Object.entries({ ...key, maxNewTokens, topK, topAlternatives })) {
-    if (Number.isSafeInteger(value) && value >= 0) continue;
-    throw new RollscopeError("ENGINE_REQUEST_INVALID", `The request's ${name} is ${value}.`, {
-      next: "Use a whole number from 0 to 2^53 − 1.",
-    });
   }
 }
 

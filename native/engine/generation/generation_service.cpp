@@ -13,13 +13,15 @@ std::shared_ptr<GenerationService> GenerationService::create(ComputeThread& comp
   return service;
 }
 
-void GenerationService::submit(int64_t id, GenerationRequest request) {
-  auto shared = std::make_shared<GenerationRequest>(std::move(request));
+void GenerationService::submit(std::vector<std::pair<int64_t, GenerationRequest>> requests) {
+  auto shared = std::make_shared<std::vector<std::pair<int64_t, GenerationRequest>>>(std::move(requests));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ++submitted_;
+    submitted_ += static_cast<int64_t>(shared->size());
   }
-  post([id, shared](Generator& generator, MatrixProducts&) { generator.submit(id, std::move(*shared)); });
+  post([shared](Generator& generator, MatrixProducts&) {
+    for (auto& [id, request] : *shared) generator.submit(id, std::move(request));
+  });
 }
 
 void GenerationService::abort(int64_t id) {

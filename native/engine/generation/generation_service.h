@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute_thread.h"
@@ -26,7 +27,8 @@ class GenerationService : public std::enable_shared_from_this<GenerationService>
   static std::shared_ptr<GenerationService> create(ComputeThread& compute, std::shared_ptr<Model> model,
                                                    const GeneratorOptions& options, TokenBytes token_bytes, Deliver deliver);
 
-  void submit(int64_t id, GenerationRequest request);
+  /// Requests, each with an id of its own; those of one call start in one iteration.
+  void submit(std::vector<std::pair<int64_t, GenerationRequest>> requests);
   void abort(int64_t id);
   /// Done when what the mode lets finish has finished; a later pause or resume also ends the wait.
   void pause(PauseMode mode, Done done);
