@@ -8,7 +8,7 @@ import type {
 } from "../../../native/binding/generation.d.ts";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import { answered, coded, settled } from "./embeddedAddon.ts";
-import { checkWhole, chunkAt, endChunk, finishReasonAt, nativeRequest, scoreDefaults } from "./generationMessages.ts";
+import { checkWhole, chunkAt, endChunk, finishReasonAt, nativeRequest, scoreDefaults } from "./embeddedMessages.ts";
 import type {
   EngineHealth,
   GenerateRequest,
