@@ -21,6 +21,12 @@ Napi::Value cpu(const Napi::CallbackInfo& info) {
   return result;
 }
 
+/// stop(): ends the process's compute thread. What was waiting never settles.
+void stop(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<ComputeThread>& compute = addon_state(info.Env()).compute;
+  if (compute != nullptr) compute->stop();
+}
+
 Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   auto* state = new AddonState();
   env.SetInstanceData<AddonState>(state);
@@ -32,6 +38,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   state->model_class = Napi::Persistent(ModelBinding::define(env));
   exports.Set("describe", Napi::Function::New(env, describe));
   exports.Set("loadModel", Napi::Function::New(env, load_model));
+  exports.Set("stop", Napi::Function::New(env, stop));
   exports.Set("cpu", Napi::Function::New(env, cpu));
   keep("NativeTrainer", TrainerBinding::define(env), state->trainer_class);
   register_generation(env, exports);

@@ -170,4 +170,6 @@ export interface NativeAddon {
   /** Tensors that a model of this configuration has, in the order of its arena. */
   describe(config: NativeConfig): NativeTensor[];
   loadModel(spec: NativeModelSpec): Promise<NativeModel>;
+  /** Ends the process's compute thread, before the process does. What was waiting never settles. */
+  stop(): void;
 }

@@ -9,7 +9,9 @@ namespace rollscope {
 
 ComputeThread::ComputeThread(int threads) : threads_(threads > 0 ? threads : omp_get_num_procs()), thread_([this] { work(); }) {}
 
-ComputeThread::~ComputeThread() {
+ComputeThread::~ComputeThread() { stop(); }
+
+void ComputeThread::stop() {
   std::deque<Job> dropped;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -17,7 +19,7 @@ ComputeThread::~ComputeThread() {
     dropped.swap(jobs_);
   }
   wake_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void ComputeThread::submit(Job job) {

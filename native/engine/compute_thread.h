@@ -21,7 +21,7 @@ class ComputeThread {
 
   /// 0 threads: one for each processor this process may use.
   explicit ComputeThread(int threads);
-  /// Cancels the running job, drops the waiting ones (their destructors run), joins.
+  /// Stops.
   ~ComputeThread();
   ComputeThread(const ComputeThread&) = delete;
   ComputeThread& operator=(const ComputeThread&) = delete;
@@ -29,6 +29,8 @@ class ComputeThread {
   /// From any thread. A job must not throw.
   void submit(Job job);
   int threads() const { return threads_; }
+  /// Cancels the running job, drops the waiting ones (their destructors run) and later ones, joins. Again: nothing.
+  void stop();
 
  private:
   void work();

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isMainThread } from "node:worker_threads";
 import type { NativeAddon, NativeCancelToken } from "../../../native/binding/index.d.ts";
 import { type ErrorCode, errorCodes, RollscopeError } from "../../../protocol/errors.ts";
 
@@ -30,7 +31,10 @@ function loadAddon(): NativeAddon {
   // the speed, and a microsecond's patience loses nothing without one. Read by the OpenMP library when it is loaded.
   process.env["GOMP_SPINCOUNT"] ??= "1000";
   try {
-    return createRequire(import.meta.url)(file) as NativeAddon;
+    const addon = createRequire(import.meta.url)(file) as NativeAddon;
+    // Exit takes the matrix library down; a product that still ran would crash the process instead of ending it.
+    if (isMainThread) process.once("exit", () => addon.stop());
+    return addon;
   } catch (cause) {
     throw new RollscopeError("ENGINE_LIBRARY_MISSING", "The native engine cannot be loaded.", {
       next,

@@ -19,6 +19,7 @@ import type {
   TokenChunk,
   WeightSource,
 } from "./interface.ts";
+import { SignalFollowers } from "./signalFollowers.ts";
 import type { TokenByteTable } from "./tokenByteTable.ts";
 import { TokenStream } from "./tokenStream.ts";
 
@@ -72,6 +73,7 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
   private readonly pending = new Map<number, Pending>();
   /** Requests of this turn of the event loop: handed over together, so that siblings share their prompt from the first row. */
   private outbox: { readonly id: number; readonly request: NativeRequest }[] = [];
+  private readonly signals = new SignalFollowers();
   private nextRequest = 1;
   private isDisposed = false;
 
@@ -142,11 +144,10 @@ export class EmbeddedInferenceEngine implements InferenceEngine {
       stream.fail(refused);
       return stream;
     }
-    signal.addEventListener("abort", abort, { once: true });
     this.pending.set(id, {
       stream,
       stopStrings: request.stopStrings,
-      onEnd: () => signal.removeEventListener("abort", abort),
+      onEnd: this.signals.follow(signal, abort),
       onError: (error) => stream.fail(error),
     });
     return stream;
