@@ -1,5 +1,6 @@
 // A row's logits do not depend on what is computed beside it, bit for bit: other requests, the cutting of prompts into chunks,
 // cache hits, evictions. Every alternative of every token is compared, so whole distributions are.
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { embeddedInferenceEngine, openEmbeddedModel } from "../../agent-daemon/src/engines/embedded.ts";
 import type { EmbeddedInferenceEngine, InferenceOptions } from "../../agent-daemon/src/engines/embeddedInference.ts";
@@ -26,9 +27,13 @@ function wishes(vocabulary: number): Wish[] {
   }));
 }
 
-/** Plain data, so that a difference is a difference of bits: a float's shortest text names it uniquely. */
+/** Everything of an answer, whole distributions as a digest of their bits. */
 function facts({ ids, logprobs, alternatives, finishReason }: Generated) {
-  return { ids, logprobs, finishReason, alternatives: alternatives.map((ranks) => [...ranks]) };
+  const distributions = createHash("sha256");
+  for (const ranks of alternatives) {
+    distributions.update(Int32Array.from(ranks.keys())).update(Float32Array.from(ranks.values()));
+  }
+  return { ids, logprobs, finishReason, distributions: distributions.digest("hex") };
 }
 
 describe.each(modelOracles())("$name", ({ dir }) => {
