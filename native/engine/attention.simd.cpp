@@ -39,28 +39,31 @@ struct Context {
   int64_t panel_at(int64_t kv_head, const KeyPanel& panel) const { return kv_head * head_floats + panel.position * dim; }
 };
 
-/// rows[count][dim] from tokens of a matrix with `stride`, padded with zeros to `width` rows and `dim` columns.
-void pack_rows(float* to, const float* from, int64_t stride, int64_t count, int64_t width, int64_t columns, int64_t dim) {
-  for (int64_t row = 0; row < width; row++) {
-    float* target = to + row * dim;
-    if (row >= count) {
-      std::memset(target, 0, static_cast<size_t>(dim) * sizeof(float));
-      continue;
+/// Rows [width][dim] of the panel's keys from a matrix with a row for each token, zero beyond its keys and `columns`.
+void pack_rows(float* to, const float* from, int64_t columns, const Context& context, const KeyPanel& panel) {
+  for (int32_t index = panel.first_run; index < panel.first_run + panel.runs; index++) {
+    const TokenRun& run = context.plan.runs[index];
+    for (int64_t token = run.first; token < run.first + run.count; token++, to += context.dim) {
+      std::memcpy(to, from + token * context.stride, static_cast<size_t>(columns) * sizeof(float));
+      for (int64_t i = columns; i < context.dim; i++) to[i] = 0.0f;
     }
-    std::memcpy(target, from + row * stride, static_cast<size_t>(columns) * sizeof(float));
-    for (int64_t i = columns; i < dim; i++) target[i] = 0.0f;
   }
+  std::memset(to, 0, static_cast<size_t>((panel.width - panel.count) * context.dim) * sizeof(float));
 }
 
-void pack_transposed(float* to, const float* from, int64_t stride, int64_t count, int64_t width, int64_t columns, int64_t dim) {
-  for (int64_t i = 0; i < dim; i++) {
-    float* target = to + i * width;
+/// The same as [dim][width].
+void pack_transposed(float* to, const float* from, int64_t columns, const Context& context, const KeyPanel& panel) {
+  for (int64_t i = 0; i < context.dim; i++) {
+    float* target = to + i * panel.width;
     if (i >= columns) {
-      std::memset(target, 0, static_cast<size_t>(width) * sizeof(float));
+      std::memset(target, 0, static_cast<size_t>(panel.width) * sizeof(float));
       continue;
     }
-    for (int64_t row = 0; row < count; row++) target[row] = from[row * stride + i];
-    for (int64_t row = count; row < width; row++) target[row] = 0.0f;
+    for (int32_t index = panel.first_run; index < panel.first_run + panel.runs; index++) {
+      const TokenRun& run = context.plan.runs[index];
+      for (int64_t token = run.first; token < run.first + run.count; token++) *target++ = from[token * context.stride + i];
+    }
+    for (int64_t key = panel.count; key < panel.width; key++) *target++ = 0.0f;
   }
 }
 
@@ -71,16 +74,16 @@ void pack(const Context& context, const Packed& packed, const float* qkv, bool b
   for (int64_t task = 0; task < tasks; task++) {
     const int64_t head = task / context.plan.panel_count;
     const KeyPanel& panel = context.plan.panels[task % context.plan.panel_count];
-    const float* key = qkv + panel.first * context.stride + (shape.heads + head) * shape.head_dim;
+    const float* key = qkv + (shape.heads + head) * shape.head_dim;
     const float* value = key + shape.kv_heads * shape.head_dim;
     const int64_t at = context.panel_at(head, panel);
-    pack_transposed(packed.keys_transposed + at, key, context.stride, panel.count, panel.width, shape.head_dim, context.dim);
+    pack_transposed(packed.keys_transposed + at, key, shape.head_dim, context, panel);
     if (!backward) {
-      pack_rows(packed.values + at, value, context.stride, panel.count, panel.width, shape.head_dim, context.dim);
+      pack_rows(packed.values + at, value, shape.head_dim, context, panel);
       continue;
     }
-    pack_rows(packed.keys + at, key, context.stride, panel.count, panel.width, shape.head_dim, context.dim);
-    pack_transposed(packed.values_transposed + at, value, context.stride, panel.count, panel.width, shape.head_dim, context.dim);
+    pack_rows(packed.keys + at, key, shape.head_dim, context, panel);
+    pack_transposed(packed.values_transposed + at, value, shape.head_dim, context, panel);
     std::memset(packed.key_gradient + at, 0, static_cast<size_t>(panel.width * context.dim) * sizeof(float));
     std::memset(packed.value_gradient + at, 0, static_cast<size_t>(panel.width * context.dim) * sizeof(float));
   }
@@ -113,7 +116,7 @@ void scatter_tile(float* to, const float* rows, int64_t stride, const QueryTile&
 /// How many keys of a panel a row may see: all of an ancestor's, those up to its own token in its own node.
 inline int64_t visible_keys(const KeyPanel& panel, const QueryTile& tile, int64_t token) {
   if (panel.node != tile.node) return panel.count;
-  const int64_t seen = tile.first + token - panel.first + 1;
+  const int64_t seen = panel.repeated + tile.first + token - panel.first + 1;
   return seen < 0 ? 0 : seen < panel.count ? seen : panel.count;
 }
 
@@ -121,6 +124,24 @@ inline int64_t visible_keys(const KeyPanel& panel, const QueryTile& tile, int64_
 inline int64_t visible_width(const KeyPanel& panel, const QueryTile& tile) {
   const int64_t most = visible_keys(panel, tile, tile.count - 1);
   return (most + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
+}
+
+/// Calls visit(panel, visible width) for the panels that a tile sees, in the order of the path. `path` has room for all nodes of a path.
+template <typename Visit>
+inline void visit_panels(const AttentionPlan& plan, const QueryTile& tile, int32_t* path, const Visit& visit) {
+  int32_t above = 0;
+  for (int32_t node = plan.nodes[tile.node].parent; node >= 0; node = plan.nodes[node].parent) path[above++] = node;
+  while (above > 0) {
+    const AttentionNode& keys = plan.nodes[path[--above]];
+    for (int32_t index = keys.first_panel; index < keys.first_panel + keys.panels; index++)
+      if (plan.panels[index].full) visit(plan.panels[index], plan.panels[index].width);
+  }
+  const AttentionNode& own = plan.nodes[tile.node];
+  for (int32_t index = own.first_panel; index < own.first_panel + own.panels; index++) {
+    const int64_t width = visible_width(plan.panels[index], tile);
+    if (width == 0) return;
+    visit(plan.panels[index], width);
+  }
 }
 
 inline void hide_unseen(float* scores, int64_t seen, int64_t width) {
@@ -156,6 +177,7 @@ void absorb_scores(float* scores, float* maxima, float* sums, float* output, con
 }
 
 struct ForwardScratch {
+  int32_t* path;   // [tokens]
   float* queries;  // [tile_rows][dim]
   float* output;   // [tile_rows][dim]
   float* scores;   // [tile_rows][kPanelKeys]
@@ -174,20 +196,14 @@ void forward_tile(float* out, float* log_sums, const float* qkv, const Context& 
     scratch.maxima[row] = kMinusInfinity;
     scratch.sums[row] = 0.0f;
   }
-  for (int32_t node = tile.node; node >= 0; node = context.plan.nodes[node].parent) {
-    const AttentionNode& keys = context.plan.nodes[node];
-    for (int32_t index = keys.first_panel; index < keys.first_panel + keys.panels; index++) {
-      const KeyPanel& panel = context.plan.panels[index];
-      const int64_t width = visible_width(panel, tile);
-      if (width == 0) break;
-      const int64_t at = context.panel_at(kv_head, panel);
-      block_product(scratch.scores, kPanelKeys, scratch.queries, context.dim, 1, packed.keys_transposed + at, panel.width, rows, width,
-                    context.dim, false);
-      absorb_scores(scratch.scores, scratch.maxima, scratch.sums, scratch.output, panel, tile, context, width);
-      block_product(scratch.output, context.dim, scratch.scores, kPanelKeys, 1, packed.values + at, context.dim, rows, context.dim,
-                    width, true);
-    }
-  }
+  visit_panels(context.plan, tile, scratch.path, [&](const KeyPanel& panel, int64_t width) {
+    const int64_t at = context.panel_at(kv_head, panel);
+    block_product(scratch.scores, kPanelKeys, scratch.queries, context.dim, 1, packed.keys_transposed + at, panel.width, rows, width,
+                  context.dim, false);
+    absorb_scores(scratch.scores, scratch.maxima, scratch.sums, scratch.output, panel, tile, context, width);
+    block_product(scratch.output, context.dim, scratch.scores, kPanelKeys, 1, packed.values + at, context.dim, rows, context.dim, width,
+                  true);
+  });
   for (int64_t row = 0; row < rows; row++) {
     float* result = scratch.output + row * context.dim;
     const float inverse = 1.0f / scratch.sums[row];
@@ -200,6 +216,7 @@ void forward_tile(float* out, float* log_sums, const float* qkv, const Context& 
 }
 
 struct BackwardScratch {
+  int32_t* path;          // [tokens]
   float* queries;         // [tile_rows][dim], scaled
   float* output_gradient;  // [tile_rows][dim]
   float* query_gradient;  // [tile_rows][dim]; first holds the forward output
@@ -270,15 +287,9 @@ void backward_query_tile(const BackwardInputs& in, const BackwardScratch& scratc
                          int64_t kv_head, const QueryTile& tile, bool want_keys) {
   load_tile(scratch, in.qkv, in.out, in.dout, in.log_sums, context, kv_head, tile);
   std::memset(scratch.query_gradient, 0, static_cast<size_t>(tile.count * context.group * context.dim) * sizeof(float));
-  for (int32_t node = tile.node; node >= 0; node = context.plan.nodes[node].parent) {
-    const AttentionNode& keys = context.plan.nodes[node];
-    for (int32_t index = keys.first_panel; index < keys.first_panel + keys.panels; index++) {
-      const KeyPanel& panel = context.plan.panels[index];
-      const int64_t width = visible_width(panel, tile);
-      if (width == 0) break;
-      backward_panel(scratch, context, packed, kv_head, tile, panel, width, true, want_keys);
-    }
-  }
+  visit_panels(context.plan, tile, scratch.path, [&](const KeyPanel& panel, int64_t width) {
+    backward_panel(scratch, context, packed, kv_head, tile, panel, width, true, want_keys);
+  });
   scatter_tile(in.dqkv + kv_head * context.group * context.shape.head_dim, scratch.query_gradient, context.stride, tile, context,
                context.shape.scale);
 }
@@ -291,7 +302,7 @@ void backward_key_panel(const BackwardInputs& in, const BackwardScratch& scratch
   for (int32_t t = context.plan.tree_tiles[tree]; t < context.plan.tree_tiles[tree + 1]; t++) {
     const QueryTile& tile = context.plan.tiles[t];
     const int32_t enter = context.plan.nodes[tile.node].enter;
-    if (enter < owner.enter || enter >= owner.leave) continue;
+    if (panel.full ? enter < owner.enter || enter >= owner.leave : tile.node != panel.node) continue;
     const int64_t width = visible_width(panel, tile);
     if (width == 0) continue;
     load_tile(scratch, in.qkv, in.out, in.dout, in.log_sums, context, kv_head, tile);
@@ -299,20 +310,23 @@ void backward_key_panel(const BackwardInputs& in, const BackwardScratch& scratch
   }
 }
 
+/// A token's key and value gradient: the sum over the panels that hold it, in their order.
 void write_key_gradients(float* dqkv, const Context& context, const Packed& packed, int threads) {
   const AttentionShape& shape = context.shape;
-  const int64_t tasks = shape.kv_heads * context.plan.panel_count;
+  const AttentionPlan& plan = context.plan;
 #pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t task = 0; task < tasks; task++) {
-    const int64_t head = task / context.plan.panel_count;
-    const KeyPanel& panel = context.plan.panels[task % context.plan.panel_count];
-    const int64_t at = context.panel_at(head, panel);
-    float* key = dqkv + panel.first * context.stride + (shape.heads + head) * shape.head_dim;
-    float* value = key + shape.kv_heads * shape.head_dim;
-    for (int64_t row = 0; row < panel.count; row++) {
-      const size_t bytes = static_cast<size_t>(shape.head_dim) * sizeof(float);
-      std::memcpy(key + row * context.stride, packed.key_gradient + at + row * context.dim, bytes);
-      std::memcpy(value + row * context.stride, packed.value_gradient + at + row * context.dim, bytes);
+  for (int64_t token = 0; token < plan.tokens; token++) {
+    for (int64_t head = 0; head < shape.kv_heads; head++) {
+      float* key = dqkv + token * context.stride + (shape.heads + head) * shape.head_dim;
+      float* value = key + shape.kv_heads * shape.head_dim;
+      for (int32_t copy = plan.token_copies[token]; copy < plan.token_copies[token + 1]; copy++) {
+        const int64_t at = head * context.head_floats + plan.copies[copy] * context.dim;
+        const bool add = copy > plan.token_copies[token];
+        for (int64_t i = 0; i < shape.head_dim; i++) {
+          key[i] = packed.key_gradient[at + i] + (add ? key[i] : 0.0f);
+          value[i] = packed.value_gradient[at + i] + (add ? value[i] : 0.0f);
+        }
+      }
     }
   }
 }
@@ -339,13 +353,14 @@ void attention_forward(float* out, float* log_sums, const float* qkv, const Atte
   packed.values = carver.take(all);
   pack(context, packed, qkv, false, threads);
   const int64_t rows = shape.tile_rows();
-  const int64_t own = rows * (2 * context.dim + kPanelKeys) + 2 * ((rows + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment);
+  const int64_t own = attention_forward_part(shape, plan.tokens);
   float* const private_parts = carver.at;
   const int64_t tasks = shape.kv_heads * plan.tile_count;
 #pragma omp parallel num_threads(threads)
   {
     Carver mine{private_parts + omp_get_thread_num() * own};
     ForwardScratch scratch{};
+    scratch.path = reinterpret_cast<int32_t*>(mine.take(plan.tokens));
     scratch.queries = mine.take(rows * context.dim);
     scratch.output = mine.take(rows * context.dim);
     scratch.scores = mine.take(rows * kPanelKeys);
@@ -371,8 +386,7 @@ void attention_backward(float* dqkv, const float* dout, const float* out, const 
   packed.value_gradient = carver.take(all);
   pack(context, packed, qkv, true, threads);
   const int64_t rows = shape.tile_rows();
-  const int64_t own =
-      rows * (3 * context.dim + 2 * kPanelKeys) + 2 * ((rows + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment);
+  const int64_t own = attention_backward_part(shape, plan.tokens);
   float* const private_parts = carver.at;
   const BackwardInputs in{dqkv, dout, out, log_sums, qkv};
   // A tree and head per task does the least work; with too few of them, queries and keys are walked separately so that every
@@ -382,6 +396,7 @@ void attention_backward(float* dqkv, const float* dout, const float* out, const 
   {
     Carver mine{private_parts + omp_get_thread_num() * own};
     BackwardScratch scratch{};
+    scratch.path = reinterpret_cast<int32_t*>(mine.take(plan.tokens));
     scratch.queries = mine.take(rows * context.dim);
     scratch.output_gradient = mine.take(rows * context.dim);
     scratch.query_gradient = mine.take(rows * context.dim);

@@ -10,6 +10,7 @@ import type { EmbeddedTrainingEngine } from "../../agent-daemon/src/engines/embe
 import { encodeColumns, type TypedArray } from "../../agent-daemon/src/store/columns.ts";
 import { openFileBlobs } from "../../agent-daemon/src/store/fileBlobs.ts";
 import { latestWhole, loadCheckpoint, writeCheckpoint } from "../../agent-daemon/src/training/checkpoints.ts";
+import { forwardOccurrences, splitByTrajectory } from "../../agent-daemon/src/training/occurrenceColumns.ts";
 import type { StepResult } from "../../agent-daemon/src/training/optimizerStep.ts";
 import { packTrajectories } from "../../agent-daemon/src/training/packing.ts";
 import { parseObjective } from "../../protocol/objective.ts";
@@ -76,7 +77,7 @@ describe.each(["llama-tiny", "qwen3-tiny", "qwen3moe-tiny"])("%s", (name) => {
     }
     const [first, ...others] = results;
     for (const { way, loss, tensors } of others) {
-      expect(Math.abs(loss - first!.loss), way).toBeLessThanOrEqual(1e-6 * Math.max(1, Math.abs(first!.loss)));
+      expect(Math.abs(loss - first!.loss), way).toBeLessThanOrEqual(1e-6);
       tensors.forEach((tensor, t) => {
         expect(distance(tensor, first!.tensors[t]!), way).toBeLessThanOrEqual(1e-5 * first!.norm + 1e-12);
       });
@@ -84,17 +85,31 @@ describe.each(["llama-tiny", "qwen3-tiny", "qwen3moe-tiny"])("%s", (name) => {
   }
 
   it("gives one loss and gradient flat, packed, merged and in 7 micro-batches, for random forests", async () => {
-    // The tiny models give random tokens log-probabilities near −10, where one unit in the last place is 1e-6: a batch needs
-    // some tokens before its mean is better than that. The seed is fixed because rounding has no property to shrink to.
-    const trained = (all: Trajectory[]) =>
-      all.reduce((sum, { trainable }) => sum + trainable.reduce((n, flag) => n + flag, 0), 0);
     await fc.assert(
-      fc.asyncProperty(
-        forests({ trajectories: 12, tail: 10 }).filter((all) => trained(all) >= 24),
-        fc.constantFrom(...objectives),
-        expectEqual,
-      ),
-      { numRuns: 8, seed: 3, endOnFailure: true },
+      fc.asyncProperty(forests({ trajectories: 12, tail: 10 }), fc.constantFrom(...objectives), expectEqual),
+      { numRuns: 20, endOnFailure: true },
+    );
+  });
+
+  it("gives log-probabilities with the same bits flat, packed, merged and cut, on paths over several key panels", async () => {
+    const want = { logprob: true, entropy: true, value: false };
+    await fc.assert(
+      fc.asyncProperty(forests({ trajectories: 8, tail: 90 }), async (trajectories) => {
+        const columns: Float64Array[][][] = [];
+        for (const forest of Object.values(packings(trajectories, 4))) {
+          const { logprob, entropy } = await forwardOccurrences(
+            engine,
+            forest,
+            trajectories,
+            want,
+            { kind: "policy" },
+            {},
+          );
+          columns.push([logprob!, entropy!].map((column) => splitByTrajectory(forest.occurrences.offsets, column)));
+        }
+        for (const other of columns.slice(1)) expect(other).toEqual(columns[0]);
+      }),
+      { numRuns: 20, endOnFailure: true },
     );
   });
 

@@ -53,11 +53,11 @@ export function forests(options: { trajectories: number; tail: number }): fc.Arb
   const growth = fc.record({
     from: fc.nat(),
     cut: fc.nat(),
-    tail: fc.array(step, { maxLength: options.tail }),
+    tail: fc.array(step, { maxLength: options.tail, size: "max" }),
     score: fc.double({ min: -2, max: 2, noNaN: true }),
     group: fc.integer({ min: 0, max: 2 }),
   });
-  return fc.array(growth, { minLength: 1, maxLength: options.trajectories }).map((growths) => {
+  return fc.array(growth, { minLength: 1, maxLength: options.trajectories, size: "max" }).map((growths) => {
     const paths: { token: number; trainable: boolean; turn: number; warm: boolean; rollout: number }[][] = [];
     return growths.map(({ from, cut, tail, score, group }, index) => {
       const source = paths.length === 0 ? [] : paths[from % paths.length]!;

@@ -50,10 +50,10 @@ ActivationSizes::ActivationSizes(const ModelConfig& config, int64_t tokens, int6
                aligned(tokens * config.query_width()) + aligned(tokens * config.heads) + aligned(tokens * config.hidden) +
                aligned(tokens * widths.gate_up) + aligned(tokens * widths.experts) + 2 * aligned(tokens * widths.chosen);
   scratch_forward = 2 * aligned(tokens * config.hidden) + aligned(tokens * widths.wide) +
-                    aligned(attention_forward_workspace(shape, padded_keys, threads));
+                    aligned(attention_forward_workspace(shape, tokens, padded_keys, threads));
   scratch_backward = 3 * aligned(tokens * config.hidden) + aligned(tokens * widths.wide) + aligned(tokens * config.qkv_width()) +
                      aligned(tokens * config.query_width()) + aligned(tokens * widths.experts) + aligned(partial_size(config, tokens)) +
-                     aligned(attention_backward_workspace(shape, padded_keys, threads));
+                     aligned(attention_backward_workspace(shape, tokens, padded_keys, threads));
 }
 
 LayerTape Activations::carve_layer(float*& at, int64_t tokens, bool with_input) const {

@@ -89,32 +89,35 @@ void ForestPlan::plan_attention(const Batch& batch) {
     }
   }
 
-  int64_t position = 0;
+  std::vector<int32_t> place(count, 0);
   std::vector<std::vector<QueryTile>> tiles(static_cast<size_t>(trees));
-  const int64_t tile_tokens = shape_.tile_tokens();
+  const auto tile_tokens = static_cast<int32_t>(shape_.tile_tokens());
   for (size_t index = 0; index < count; index++) {
     const BatchNodeRange& range = batch.nodes[index];
     const auto node = static_cast<int32_t>(index);
-    AttentionNode planned{range.start, range.end, range.parent, static_cast<int32_t>(panels_.size()), 0, enter[index], enter[index] + subtree[index]};
-    for (int32_t first = range.start; first < range.end; first += static_cast<int32_t>(kPanelKeys)) {
-      const int32_t keys = std::min(static_cast<int32_t>(kPanelKeys), range.end - first);
-      const auto width = static_cast<int32_t>(padded(keys));
-      panels_.push_back({node, first, keys, width, position});
-      tree_of_panel_.push_back(tree[index]);
-      position += width;
-      planned.panels++;
+    if (range.parent >= 0) {
+      const auto parent = static_cast<size_t>(range.parent);
+      place[index] = place[parent] + batch.nodes[parent].end - batch.nodes[parent].start;
     }
-    for (int32_t first = range.start; first < range.end; first += static_cast<int32_t>(tile_tokens))
-      tiles[static_cast<size_t>(tree[index])].push_back({node, first, std::min(static_cast<int32_t>(tile_tokens), range.end - first)});
-    nodes_.push_back(planned);
+    const auto first_panel = static_cast<int32_t>(panels_.size());
+    plan_panels(batch, node, place[index]);
+    tree_of_panel_.resize(panels_.size(), tree[index]);
+    for (int32_t first = range.start; first < range.end; first += tile_tokens)
+      tiles[static_cast<size_t>(tree[index])].push_back({node, first, std::min(tile_tokens, range.end - first)});
+    nodes_.push_back({range.start, range.end, range.parent, first_panel, static_cast<int32_t>(panels_.size()) - first_panel, enter[index],
+                      enter[index] + subtree[index]});
   }
   for (const std::vector<QueryTile>& own : tiles) {
     tree_tiles_.push_back(static_cast<int32_t>(tiles_.size()));
     tiles_.insert(tiles_.end(), own.begin(), own.end());
   }
   tree_tiles_.push_back(static_cast<int32_t>(tiles_.size()));
+  plan_copies(batch.size());
   attention_ = {nodes_.data(),
                 panels_.data(),
+                runs_.data(),
+                copies_.data(),
+                token_copies_.data(),
                 tiles_.data(),
                 tree_tiles_.data(),
                 tree_of_panel_.data(),
@@ -122,7 +125,49 @@ void ForestPlan::plan_attention(const Batch& batch) {
                 static_cast<int64_t>(panels_.size()),
                 static_cast<int64_t>(tiles_.size()),
                 trees,
-                position};
+                panels_.back().position + panels_.back().width};
+}
+
+void ForestPlan::plan_panels(const Batch& batch, int32_t index, int32_t place) {
+  constexpr auto kKeys = static_cast<int32_t>(kPanelKeys);
+  const BatchNodeRange& range = batch.nodes[static_cast<size_t>(index)];
+  int32_t repeated = place % kKeys;
+  for (int32_t first = range.start; first < range.end;) {
+    const int32_t own = std::min(kKeys - repeated, range.end - first);
+    const auto first_run = static_cast<int32_t>(runs_.size());
+    int32_t missing = repeated;
+    for (int32_t above = range.parent; missing > 0; above = batch.nodes[static_cast<size_t>(above)].parent) {
+      const BatchNodeRange& ancestor = batch.nodes[static_cast<size_t>(above)];
+      const int32_t taken = std::min(missing, ancestor.end - ancestor.start);
+      runs_.push_back({ancestor.end - taken, taken});
+      missing -= taken;
+    }
+    std::reverse(runs_.begin() + first_run, runs_.end());
+    runs_.push_back({first, own});
+    const int64_t position = panels_.empty() ? 0 : panels_.back().position + panels_.back().width;
+    const int32_t keys = repeated + own;
+    panels_.push_back({index, first, repeated, keys, static_cast<int32_t>(padded(keys)), first_run,
+                       static_cast<int32_t>(runs_.size()) - first_run, keys == kKeys, position});
+    first += own;
+    repeated = 0;
+  }
+}
+
+void ForestPlan::plan_copies(int64_t tokens) {
+  token_copies_.assign(static_cast<size_t>(tokens) + 1, 0);
+  for (const TokenRun& run : runs_)
+    for (int32_t token = run.first; token < run.first + run.count; token++) token_copies_[static_cast<size_t>(token) + 1]++;
+  for (size_t token = 0; token < static_cast<size_t>(tokens); token++) token_copies_[token + 1] += token_copies_[token];
+  copies_.resize(static_cast<size_t>(token_copies_.back()));
+  std::vector<int32_t> next(token_copies_.begin(), token_copies_.end() - 1);
+  for (const KeyPanel& panel : panels_) {
+    int64_t key = panel.position;
+    for (int32_t run = panel.first_run; run < panel.first_run + panel.runs; run++) {
+      const TokenRun& tokens_of = runs_[static_cast<size_t>(run)];
+      for (int32_t i = 0; i < tokens_of.count; i++)
+        copies_[static_cast<size_t>(next[static_cast<size_t>(tokens_of.first + i)]++)] = key++;
+    }
+  }
 }
 
 void ForestPlan::plan_head(const Batch& batch) {

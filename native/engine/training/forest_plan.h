@@ -62,12 +62,18 @@ class ForestPlan {
  private:
   void check(const Batch& batch, const ModelConfig& config);
   void plan_attention(const Batch& batch);
+  /// Cuts node `index`, whose first token has `place` tokens before it on its path, into panels.
+  void plan_panels(const Batch& batch, int32_t index, int32_t place);
+  void plan_copies(int64_t tokens);
   void plan_head(const Batch& batch);
 
   AttentionShape shape_{};
   AttentionPlan attention_{};
   std::vector<AttentionNode> nodes_;
   std::vector<KeyPanel> panels_;
+  std::vector<TokenRun> runs_;
+  std::vector<int64_t> copies_;
+  std::vector<int32_t> token_copies_;
   std::vector<QueryTile> tiles_;
   std::vector<int32_t> tree_tiles_;
   std::vector<int32_t> tree_of_panel_;
