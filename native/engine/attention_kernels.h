@@ -1,4 +1,4 @@
-// Declarations of attention.simd.cpp inside one instruction set's namespace.
+// Declarations of attention_forward.simd.cpp and attention_backward.simd.cpp inside one instruction set's namespace.
 #pragma once
 
 #include "attention.h"
