@@ -95,12 +95,13 @@ function firstDifference(earlier: string, laters: readonly Named[]) {
   return undefined;
 }
 
-/** Length of the longest common start of two texts, in UTF-16 units. */
+/** Length of the longest common start of two texts, in UTF-16 units; it never ends inside a character. */
 export function commonLength(left: string, right: string): number {
   const limit = Math.min(left.length, right.length);
   let length = 0;
   while (length < limit && left.charCodeAt(length) === right.charCodeAt(length)) length++;
-  return length;
+  const splits = [left, right].some((text) => length > 0 && (text.codePointAt(length - 1) ?? 0) > 0xffff);
+  return splits ? length - 1 : length;
 }
 
 function roleOf(message: unknown): unknown {
