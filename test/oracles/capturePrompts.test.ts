@@ -26,13 +26,19 @@ const templates = JSON.parse(read("templates.json")) as Record<
   { file: string; special_tokens: Record<string, string> }
 >;
 
-/** Conversations whose answers are plain text, so that what was sampled is what the message says. */
-const plain = conversations.filter(({ messages }) =>
-  messages.every(
-    (message) =>
-      typeof message.content === "string" &&
-      (message.role !== "assistant" || (!message.tool_calls?.length && !message.reasoning_content)),
-  ),
+/**
+ * Conversations that an agent can have had (each answer has a prompt, roles that requests keep as they are), with answers in
+ * plain text, so that what was sampled is what the message says.
+ */
+const plain = conversations.filter(
+  ({ messages }) =>
+    messages[0]?.role !== "assistant" &&
+    messages.every(
+      (message) =>
+        ["system", "user", "assistant", "tool"].includes(message.role) &&
+        typeof message.content === "string" &&
+        (message.role !== "assistant" || (!message.tool_calls?.length && !message.reasoning_content)),
+    ),
 );
 
 const cases = verdicts.filter(
