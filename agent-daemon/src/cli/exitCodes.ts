@@ -25,6 +25,16 @@ const notFound: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 const notActive: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["RUN_ACTIVE", "RUN_NOT_ACTIVE", "RUN_NOT_RESUMABLE"]);
 
+/** Named like problems of the configuration, but met only by a step of a run that had begun. */
+const metByAStep: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "OBJECTIVE_DEFINITION_INVALID",
+  "OBJECTIVE_COLUMN_MISSING",
+  "OBJECTIVE_COLUMN_INVALID",
+  "OBJECTIVE_STATISTICS_MISSING",
+  "OBJECTIVE_OCCURRENCES_WRONG",
+  "ADVANTAGES_COLUMN_MISSING",
+]);
+
 /** The exit of a command that ended with this error. */
 export function exitOfError(code: ErrorCode | null): ExitName {
   if (code === null) return "failed";
@@ -32,6 +42,7 @@ export function exitOfError(code: ErrorCode | null): ExitName {
   if (code === "RUN_STOPPED") return "stopped";
   if (notFound.has(code)) return "notFound";
   if (notActive.has(code)) return "notActive";
+  if (metByAStep.has(code)) return "failed";
   return /^(CONFIG|RECIPE|OBJECTIVE|ADVANTAGES)_/.test(code) ? "config" : "failed";
 }
 

@@ -116,6 +116,15 @@ describe("exit codes", () => {
     for (const code of Object.keys(errorCodes) as ErrorCode[])
       expect(exitCodes[exitOfError(code)].code).toBeGreaterThan(0);
   });
+
+  test("say that nothing was started only of what is found before a run begins", () => {
+    expect(exitCodes.config.meaning).toContain("nothing was started");
+    expect(exitOfError("OBJECTIVE_INVALID")).toBe("config");
+    expect(exitOfError("OBJECTIVE_DEFINITION_MISSING")).toBe("config");
+    expect(exitOfError("OBJECTIVE_DEFINITION_INVALID")).toBe("failed");
+    expect(exitOfError("OBJECTIVE_COLUMN_INVALID")).toBe("failed");
+    expect(exitOfError("ADVANTAGES_COLUMN_MISSING")).toBe("failed");
+  });
 });
 
 describe("documents of --json", () => {
