@@ -165,7 +165,8 @@ export interface ScoreDetails {
   readonly labels?: readonly string[];
 }
 
-export type Score = number | ScoreDetails;
+/** What evaluate returns; null = ungraded, like `score: null`. */
+export type Score = number | ScoreDetails | null;
 
 export type Rollout<Row = TaskRow, Result = unknown> = (task: Task<Row>, agent: Agent) => Result | Promise<Result>;
 export type Evaluate<Row = TaskRow, Result = unknown> = (record: RecordView<Row, Result>) => Score | Promise<Score>;
