@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { byteCharacters } from "../../agent-daemon/src/engines/tokenizer/byteLevel.ts";
 import { readGgufMetadata } from "../../agent-daemon/src/engines/tokenizer/gguf.ts";
+import { tokenizerFilesFromGguf } from "../../agent-daemon/src/engines/tokenizer/ggufFiles.ts";
 import { loadModelText } from "../../agent-daemon/src/engines/tokenizer/load.ts";
 import { type GgufEntry, ggufHeader, ggufTokenizer } from "../support/ggufFile.ts";
 
@@ -190,4 +191,25 @@ test("a Hugging Face folder gives the same as GGUF metadata, with its template f
     fromGguf.tokenizer.encode(text, { special: "parse" }),
   );
   expect(fromFolder).toMatchObject({ chatTemplate: "new", stopIds: [256, 7], specialTokens: { eos_token: "<|end|>" } });
+});
+
+test("the tokenizer files of a GGUF file are made once, and again when it was replaced", () => {
+  const header = (end: string) =>
+    ggufHeader(
+      ggufTokenizer(
+        [...byteCharacters, end],
+        ["a b"],
+        [["tokenizer.ggml.pre", "text", "gpt-2"]],
+        [...byteCharacters.map(() => 1), 3],
+      ),
+    );
+  const path = write(header("<|end|>"), "saved.gguf");
+  const first = tokenizerFilesFromGguf(path);
+  expect(tokenizerFilesFromGguf(path)).toBe(first);
+  rmSync(path);
+  write(header("<|fin|>"), "saved.gguf");
+  expect(first.get("tokenizer.json")).toContain("<|end|>");
+  expect(tokenizerFilesFromGguf(path).get("tokenizer.json")).toContain("<|fin|>");
+  rmSync(path);
+  expect(() => tokenizerFilesFromGguf(path)).toThrow();
 });
