@@ -154,9 +154,12 @@ export const journalEventSchema = z.intersection(envelopeSchema, eventBodySchema
 export type JournalEvent = z.infer<typeof journalEventSchema>;
 export type JournalEventOf<Type extends JournalEventBody["type"]> = Extract<JournalEvent, { readonly type: Type }>;
 
+/** For JSON.stringify: numbers that JSON lacks become the words that journalNumberSchema reads. */
+export function specialsAsWords(_key: string, value: unknown): unknown {
+  return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+}
+
 /** One line of the journal, without its newline. */
 export function journalLine(event: JournalEvent): string {
-  return JSON.stringify(event, (_, value: unknown) =>
-    typeof value === "number" && !Number.isFinite(value) ? String(value) : value,
-  );
+  return JSON.stringify(event, specialsAsWords);
 }
