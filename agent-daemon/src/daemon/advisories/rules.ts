@@ -8,8 +8,9 @@ import type { RunHistory, StepPoint } from "./history.ts";
 const window = 20;
 /** Fewer steps than this say nothing about what is usual. */
 const fewest = 5;
-/** A value further than so many spreads above the median is a spike. */
+/** A value so many spreads above the median, and so many times the median, is a spike. */
 const spikeSpreads = 8;
+const spikeFactor = 4;
 
 export const shown = (value: number) => (Number.isFinite(value) ? String(Number(value.toPrecision(3))) : String(value));
 export const percent = (value: number) => `${Math.round(100 * value)} %`;
@@ -30,7 +31,8 @@ function spikes(steps: readonly StepPoint[], name: string, floor: number) {
     const before = steps.slice(Math.max(0, index - window), index);
     const usual = baseline(values(before, name));
     const value = at(point, name);
-    if (usual.count < fewest || !(value > floor) || !(value > usual.median + spikeSpreads * usual.spread)) continue;
+    const bound = Math.max(floor, usual.median + spikeSpreads * usual.spread, spikeFactor * usual.median);
+    if (usual.count < fewest || !(value > bound)) continue;
     found.push({ point, before: before.at(-1), value, usual: usual.median });
   }
   return found;
