@@ -50,9 +50,9 @@ const adamw: OptimizerStep = {
   maxGradNorm: 1,
 };
 
-/** Ids from 3 to 299, none of them special in any model here. */
+/** Ids from 3 to 253, which every tiny model has and none treats as special. */
 const tokens = (count: number, seed: number) =>
-  Array.from({ length: count }, (_, i) => 3 + ((i * 37 + seed * 101) % 297));
+  Array.from({ length: count }, (_, i) => 3 + ((i * 37 + seed * 101) % 251));
 
 async function scalarsOf(
   engine: EmbeddedTrainingEngine,
@@ -287,7 +287,7 @@ describe("refusals", () => {
   test.each<[string, Partial<PackedBatch>]>([
     ["a token outside the vocabulary", { tokens: Int32Array.of(3, 4, 100000) }],
     ["a negative token", { tokens: Int32Array.of(3, -1, 5) }],
-    ["a position beyond the model's context", { positions: [Int32Array.of(0, 1, 512)] }],
+    ["a position beyond the model's context", { positions: [Int32Array.of(0, 1, 10 ** 6)] }],
     ["arrays of different lengths", { wanted: new Uint8Array(2) }],
     [
       "nodes with a gap",
@@ -328,7 +328,8 @@ describe("refusals", () => {
 
   test("weights that have diverged are reported, not trained on", async () => {
     const { model, engine } = await tiny("llama-tiny");
-    await model.writeTensor("model.norm.weight", new Float32Array(96).fill(1e38));
+    const norm = "model.norm.weight";
+    await model.writeTensor(norm, (await model.readTensor(norm)).fill(1e38));
     expect((await failure(scalarsOf(engine, rows([tokens(5, 1)])))).code).toBe("ENGINE_NON_FINITE");
   });
 

@@ -16,6 +16,7 @@ import { packTrajectories } from "../../agent-daemon/src/training/packing.ts";
 import { parseObjective } from "../../protocol/objective.ts";
 import type { Trajectory } from "../../protocol/trajectory.ts";
 import { accumulateAs, batchOf, logprobsOf, packings } from "../support/gradientOf.ts";
+import { modelOracles } from "../support/modelOracles.ts";
 import { oraclesPath } from "../support/paths.ts";
 import { runWindow, setupOn } from "../support/trainerSetup.ts";
 import { forests, sketchTrajectory } from "../support/trajectories.ts";
@@ -150,7 +151,7 @@ describe.each(["llama-tiny", "qwen3-tiny", "qwen3moe-tiny"])("%s", (name) => {
 
 /** `turns` turns of six prompt tokens and six answers. */
 function conversation(turns: number, record: string): Trajectory {
-  const tokens = Array.from({ length: turns * 12 }, (_, i) => 3 + ((i * 7919) % 379));
+  const tokens = Array.from({ length: turns * 12 }, (_, i) => 3 + ((i * 7919) % 251));
   return sketchTrajectory({
     tokens,
     trainable: tokens.map((_, i) => (i % 12 >= 6 ? 1 : 0)),
@@ -272,7 +273,9 @@ describe("a value head", () => {
 
 describe("weights that give numbers which are not finite", () => {
   it("stop the step with the record, the call and the first token that brings them in", async () => {
-    const { model, engine } = await open("qwen2-tiny");
+    // With a tied head the token would spoil every logit instead of the states that read it.
+    const untied = modelOracles().find(({ tied }) => !tied);
+    const { model, engine } = await open(untied!.dir);
     const name = "model.embed_tokens.weight";
     const embedding = await model.readTensor(name);
     const { hiddenSize } = engine.info();

@@ -96,6 +96,8 @@ export interface ModelOracle {
 export function modelOracles(): readonly {
   readonly name: string;
   readonly dir: string;
+  /** One matrix is embedding and head. */
+  readonly tied: boolean;
   readonly expected: ModelOracle;
 }[] {
   const root = oraclesPath("models");
@@ -103,6 +105,8 @@ export function modelOracles(): readonly {
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => {
       const dir = join(root, name);
-      return { name, dir, expected: JSON.parse(readFileSync(join(dir, "expected.json"), "utf8")) as ModelOracle };
+      const read = (file: string): unknown => JSON.parse(readFileSync(join(dir, file), "utf8"));
+      const { tie_word_embeddings: tied = false } = read("config.json") as { tie_word_embeddings?: boolean };
+      return { name, dir, tied, expected: read("expected.json") as ModelOracle };
     });
 }
