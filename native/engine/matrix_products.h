@@ -41,8 +41,9 @@ class MatrixProducts {
   /// As `forward`. Rows do not depend on each other here either, but their bits may differ from those of the other `forward`.
   void forward(float* y, const float* x, const PackedMatrix& w, int64_t rows);
 
-  /// Computes rows of random numbers in heights from 1 to 1024, packed and unpacked, and compares each kind's bits. On a
-  /// difference all later products of that kind run in blocks of one height. True when no fallback was needed. Verified shapes are remembered.
+  /// Computes rows of random numbers in heights from 1 to 1024 and in other places, packed and unpacked, and compares bits. On a
+  /// difference later products of that kind and shape run in blocks of one height, at which neither a row's neighbours nor its
+  /// place matter. True when no fallback was needed. Verified shapes are remembered.
   bool verify_row_independence(const float* w, int64_t out, int64_t in);
 
  private:

@@ -9,7 +9,17 @@ import { type ErrorCode, errorCodes, RollscopeError } from "../../../protocol/er
 
 let loaded: NativeAddon | undefined;
 
-/** Errors: ENGINE_LIBRARY_MISSING. */
+/** What ROLLSCOPE_ENGINE_ISA may say, fewest instructions first; the addon reads it when it picks its kernels. */
+const instructionSets = ["sse", "avx2", "avx512"];
+
+function checkInstructionSet(most: string | undefined): void {
+  if (most === undefined || most === "" || instructionSets.includes(most)) return;
+  throw new RollscopeError("ENGINE_UNSUPPORTED", `ROLLSCOPE_ENGINE_ISA is ${most}, which is no instruction set.`, {
+    next: `Set it to ${instructionSets.join(", ")}, or unset it: then the CPU decides.`,
+  });
+}
+
+/** Errors: ENGINE_LIBRARY_MISSING, ENGINE_UNSUPPORTED. */
 export function nativeAddon(): NativeAddon {
   loaded ??= loadAddon();
   return loaded;
@@ -27,6 +37,7 @@ function loadAddon(): NativeAddon {
       at: { file: candidates[0] ?? "" },
     });
   }
+  checkInstructionSet(process.env["ROLLSCOPE_ENGINE_ISA"]);
   // Threads that wait for each other spin by default for milliseconds. With another process on the machine that costs most of
   // the speed, and a microsecond's patience loses nothing without one. Read by the OpenMP library when it is loaded.
   process.env["GOMP_SPINCOUNT"] ??= "1000";
