@@ -8,6 +8,8 @@ import { advisorySchema } from "../../../protocol/advisory.ts";
 import { type JournalEvent, type JournalEventBody, specialsAsWords } from "../../../protocol/journal.ts";
 import { recipeSchema } from "../../../protocol/recipe.ts";
 
+type Numbers = Record<string, number>;
+
 /** A run that learns: KL grows and levels off, entropy falls, lengths shrink, all with some noise. */
 function healthy(step: number): Record<string, number> {
   const wave = Math.sin(7 * step) * 0.3;
@@ -79,12 +81,12 @@ describe("advisories", () => {
   });
 
   it.each([
-    ["gradientNorm", (m: Record<string, number>) => (m["grad_norm"] = 0)],
-    ["groupsAllEqual", (m: Record<string, number>) => (m["zero_variance_groups"] = 8)],
-    ["entropyCollapse", (m: Record<string, number>) => (m["entropy"] = 0.003)],
-    ["lengthRunaway", (m: Record<string, number>) => Object.assign(m, { tokens_sampled: 9000, truncated: 50 })],
-    ["mismatchTrend", (m: Record<string, number>) => (m["mismatch_k3"] = 0.01)],
-    ["clipFraction", (m: Record<string, number>) => (m["clip_fraction"] = 0.5)],
+    ["gradientNorm", (m: Numbers) => Object.assign(m, { grad_norm: 0 })],
+    ["groupsAllEqual", (m: Numbers) => Object.assign(m, { zero_variance_groups: 8 })],
+    ["entropyCollapse", (m: Numbers) => Object.assign(m, { entropy: 0.003 })],
+    ["lengthRunaway", (m: Numbers) => Object.assign(m, { tokens_sampled: 9000, truncated: 50 })],
+    ["mismatchTrend", (m: Numbers) => Object.assign(m, { mismatch_k3: 0.01 })],
+    ["clipFraction", (m: Numbers) => Object.assign(m, { clip_fraction: 0.5 })],
   ] as const)("see %s after three steps of it, and that it is over", (kind, change) => {
     const from = (first: number, last: number) =>
       run(last === 14 ? 14 : 30, (step, metrics) => {
