@@ -67,6 +67,18 @@ export const startRequestSchema = z.object({
   debug: z.boolean().default(false),
 });
 
+/**
+ * Where a run's process waits for a debugger. It listens on loopback only, and its path is a secret of 122 random bits which it
+ * publishes to nobody but who started it (`--inspect-publish-uid=stderr`): other users of the machine reach the port and are refused.
+ */
+export const debugTargetSchema = z.object({
+  host: z.string(),
+  port: z.int(),
+  /** ws://host:port/secret, as the process announced it. */
+  url: z.string(),
+});
+export type DebugTarget = z.infer<typeof debugTargetSchema>;
+
 export const diagnosticSchema = z.object({
   code: z.string(),
   severity: z.enum(["error", "warning", "hint"]),
@@ -158,11 +170,11 @@ export const daemonMethods = {
   /** The daemon starts a run and answers once its folder exists. */
   "run/start": {
     params: startRequestSchema,
-    result: z.object({ summary: runSummarySchema, debug: z.object({ host: z.string(), port: z.int() }).nullable() }),
+    result: z.object({ summary: runSummarySchema, debug: debugTargetSchema.nullable() }),
   },
   "run/resume": {
     params: z.object({ folder, debug: z.boolean().default(false) }),
-    result: z.object({ summary: runSummarySchema, debug: z.object({ host: z.string(), port: z.int() }).nullable() }),
+    result: z.object({ summary: runSummarySchema, debug: debugTargetSchema.nullable() }),
   },
   "run/stop": { params: z.object({ folder, now: z.boolean() }), result: runSummarySchema },
   "run/pause": { params: z.object({ folder }), result: runSummarySchema },
