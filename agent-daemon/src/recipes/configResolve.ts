@@ -49,7 +49,8 @@ function flatten(issues: readonly Issue[], prefix: readonly PropertyKey[] = []):
 }
 
 function show(value: unknown): string {
-  if (typeof value === "bigint") return String(value);
+  // JSON has no word for NaN and the infinities.
+  if (typeof value === "bigint" || typeof value === "number") return String(value);
   if (value === undefined) return "nothing";
   const text =
     JSON.stringify(value, (_, inner) => (typeof inner === "bigint" ? String(inner) : inner)) ?? String(value);
@@ -59,7 +60,7 @@ function show(value: unknown): string {
 function expectation(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `expected ${issue.expected === "int" ? "an integer" : issue.expected}`;
+      return `expected ${issue.expected === "int" ? "an integer" : issue.expected === "number" ? "a finite number" : issue.expected}`;
     case "invalid_value":
       return issue.values.length === 1
         ? `expected ${show(issue.values[0])}`

@@ -14,6 +14,22 @@ function plainScalar(value: unknown): ConfigValue {
   return value as ConfigValue;
 }
 
+/** A few lines of aliases of aliases can stand for more values than any memory holds. */
+const mostAliasedValues = 10_000;
+
+/**
+ * The text of a configuration file, without its byte order mark.
+ *
+ * @returns null when it is not UTF-8
+ */
+export function decodeConfig(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
 /**
  * Reads one YAML document as a layer.
  *
@@ -37,11 +53,30 @@ export function readYamlLayer(
     problems.push({ code: "CONFIG_SYNTAX", severity: "error", path, sentence, next, origin: place(offset) });
 
   for (const error of [...document.errors, ...document.warnings])
-    report(error.pos[0], "", `This is not valid YAML: ${error.message}.`, "Correct the line.");
+    report(
+      error.pos[0],
+      "",
+      error.code === "MULTIPLE_DOCS"
+        ? "A recipe is one YAML document; a second one begins here."
+        : `This is not valid YAML: ${error.message}.`,
+      "Correct the line.",
+    );
 
   const open = new Set<Node>();
+  let aliases = 0;
+  let aliased = 0;
   const read = (node: Node | null, path: readonly string[]): ConfigValue => {
     if (node === null) return null;
+    if (aliases > 0 && ++aliased > mostAliasedValues) {
+      if (aliased === mostAliasedValues + 1)
+        report(
+          node.range?.[0] ?? 0,
+          joinPath(path),
+          `Aliases stand for more than ${mostAliasedValues} values.`,
+          "Write the values out.",
+        );
+      return null;
+    }
     if (isAlias(node)) {
       const target = node.resolve(document);
       if (target === undefined || open.has(target)) {
@@ -53,13 +88,19 @@ export function readYamlLayer(
         );
         return null;
       }
-      return read(target, path);
+      aliases += 1;
+      try {
+        return read(target, path);
+      } finally {
+        aliases -= 1;
+      }
     }
     if (isScalar(node)) return plainScalar(node.value);
     open.add(node);
     try {
       if (isSeq(node)) {
         return node.items.map((item, index) => {
+          if (aliased > mostAliasedValues) return null;
           const here = [...path, String(index)];
           const inner = item as Node | null;
           layer.origins.set(joinPath(here), place(inner?.range?.[0] ?? node.range?.[0] ?? 0));
@@ -69,7 +110,7 @@ export function readYamlLayer(
       const map = createMap();
       if (!isMap(node)) return map;
       for (const pair of node.items) {
-        if (!isPair(pair)) continue;
+        if (!isPair(pair) || aliased > mostAliasedValues) continue;
         const key = pair.key as Node | null;
         if (!isScalar(key)) {
           report(

@@ -10,7 +10,7 @@ import { readArgumentLayer, readEnvironmentLayer } from "./configOverrides.ts";
 import type { ConfigProblem, Origin } from "./configProblem.ts";
 import { originOf, resolveLayers } from "./configResolve.ts";
 import { checkRules, type RuleFinding } from "./configRules.ts";
-import { readYamlLayer } from "./configYaml.ts";
+import { decodeConfig, readYamlLayer } from "./configYaml.ts";
 import { checkObjectiveRules } from "./objectiveRules.ts";
 
 export interface ConfigOptions {
@@ -72,6 +72,26 @@ function profileLayer(recipe: ConfigLayer, name: string): ConfigLayer {
   return layer;
 }
 
+function readRecipe(bytes: Uint8Array, file: string): ReturnType<typeof readYamlLayer> {
+  const text = decodeConfig(bytes);
+  if (text !== null) return readYamlLayer(text, file);
+  // What can be read is read, so that the line can be named.
+  const before = new TextDecoder().decode(bytes).split("\uFFFD")[0] ?? "";
+  const lines = before.split("\n");
+  const origin: Origin = {
+    layer: "recipe",
+    source: file,
+    line: lines.length,
+    column: (lines.at(-1)?.length ?? 0) + 1,
+  };
+  const sentence = "The file is not UTF-8: the bytes here are no character.";
+  const next = "Save it as UTF-8.";
+  return {
+    layer: createLayer("recipe"),
+    problems: [{ code: "CONFIG_SYNTAX", severity: "error", path: "", sentence, next, origin }],
+  };
+}
+
 function outputDirOf(options: ConfigOptions): { outputDir: string; outputDirOrigin: Origin } {
   const variable = options.environment?.["ROLLSCOPE_OUTPUT_DIR"];
   if (options.outputDir) {
@@ -93,7 +113,7 @@ function outputDirOf(options: ConfigOptions): { outputDir: string; outputDirOrig
 export async function loadConfig(path: string, options: ConfigOptions = {}): Promise<LoadedConfig> {
   const { folder, file: absoluteFile } = await findRecipe(path);
   const file = shown(absoluteFile);
-  const recipe = readYamlLayer(await readFile(absoluteFile, "utf8"), file);
+  const recipe = readRecipe(await readFile(absoluteFile), file);
   const environment = readEnvironmentLayer(options.environment ?? {});
   const commandLine = readArgumentLayer(options.overrides ?? []);
   const problems: ConfigProblem[] = [...recipe.problems, ...environment.problems, ...commandLine.problems];
