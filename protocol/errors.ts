@@ -121,7 +121,9 @@ export const errorCodes = {
   RECIPE_NOT_FOUND: permanent("There is no recipe.yaml, or no recipe.ts beside it."),
   RECIPE_INVALID: permanent("A recipe has problems and was not started; each is listed with its place."),
   RECIPE_CODE_INVALID: permanent("recipe.ts cannot be compiled, or has type errors."),
-  RECIPE_CODE_FAILED: permanent("recipe.ts threw while it was imported."),
+  RECIPE_CODE_FAILED: permanent(
+    "recipe.ts threw while it was imported, called process.exit(), or threw outside of any rollout.",
+  ),
   RECIPE_DEFINITION_INVALID: permanent("The default export of recipe.ts is no recipe."),
   CONFIG_SYNTAX: permanent("recipe.yaml is not valid YAML."),
   CONFIG_KEY_UNKNOWN: permanent("There is no key of that name; the nearest one is named."),

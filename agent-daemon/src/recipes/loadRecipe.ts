@@ -8,6 +8,7 @@ import { type BuildFailure, build, type Message } from "esbuild";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import type { RecipeDefinition } from "../../../protocol/recipeDefinition.ts";
 import { cacheFolder } from "./cacheFolder.ts";
+import { forbidExit } from "./processGuard.ts";
 import { offerRecipeApi, recipeApiPlugin } from "./recipeApiPlugin.ts";
 
 export interface LoadedRecipe {
@@ -21,6 +22,9 @@ export interface LoadedRecipe {
 export interface LoadOptions {
   /** Where the bundle is written; default is the cache folder. */
   readonly bundleFolder?: string;
+  /** Most time that importing may take; default 60 seconds. */
+  readonly importMilliseconds?: number;
+  readonly signal?: AbortSignal;
 }
 
 /** A message of the bundler: file as the person sees it, line from 1, column from 1. */
@@ -117,17 +121,45 @@ export async function loadRecipe(folder: string, options: LoadOptions = {}): Pro
   offerRecipeApi();
   process.setSourceMapsEnabled(true);
   let exported: { default?: unknown };
+  const exit = forbidExit();
   try {
-    exported = (await import(/* @vite-ignore */ pathToFileURL(target).href)) as { default?: unknown };
+    exported = await withinTime(
+      import(/* @vite-ignore */ pathToFileURL(target).href) as Promise<{ default?: unknown }>,
+      options.importMilliseconds ?? 60_000,
+      options.signal,
+    );
   } catch (error) {
+    if (options.signal?.aborted === true) throw error;
     const said = error instanceof Error ? error.message : String(error);
     throw new RollscopeError("RECIPE_CODE_FAILED", `${shownPath(file)} failed while it was loaded: ${said}`, {
       next: "Correct the code that runs when the file is imported; the cause's stack names the line.",
       cause: error,
       at: { file: shownPath(file) },
     });
+  } finally {
+    exit.dispose();
   }
   return { definition: readDefinition(exported.default, shownPath(file)), file, codeHash };
+}
+
+/** Code that awaits something at its top level which never comes would hold its caller, or end the process without a word. */
+function withinTime<T>(work: Promise<T>, milliseconds: number, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const stop = () => reject(signal?.reason);
+    const timer = setTimeout(
+      () =>
+        reject(
+          new Error(`it was not over after ${milliseconds / 1000} s; something awaited at its top level never came`),
+        ),
+      milliseconds,
+    );
+    if (signal?.aborted === true) stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+    });
+  });
 }
 
 export function codeError(problems: readonly CodeProblem[]): RollscopeError {

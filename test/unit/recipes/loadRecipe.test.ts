@@ -73,6 +73,23 @@ describe("the code of a recipe", () => {
     expect(((error as Error).cause as Error).stack).toMatch(/recipe\.ts:4/);
   });
 
+  it("is refused when it ends the process, or awaits what never comes, while it is imported", async () => {
+    await expect(load({ "recipe.ts": `${head}process.exit(0);` })).rejects.toMatchObject({
+      code: "RECIPE_CODE_FAILED",
+      message: expect.stringContaining("process.exit()"),
+    });
+    const folder = await temporaryFolder({ "recipe.ts": `${head}await new Promise(() => {});` });
+    const options = { bundleFolder: `${folder}/bundle` };
+    await expect(loadRecipe(folder, { ...options, importMilliseconds: 5 })).rejects.toMatchObject({
+      code: "RECIPE_CODE_FAILED",
+      message: expect.stringContaining("top level"),
+    });
+    const stop = new AbortController();
+    const loading = loadRecipe(folder, { ...options, signal: stop.signal });
+    stop.abort(new Error("stopped"));
+    await expect(loading).rejects.toThrow("stopped");
+  });
+
   it("is refused when its default export is no recipe", async () => {
     const objective = (text: string) => `export default { rollout() {}, evaluate() {}, objective: ${text} };`;
     for (const text of [
