@@ -13,6 +13,7 @@ import {
   type SkippedCheckpoint,
   type TrainedEngines,
 } from "../training/checkpoints.ts";
+import { readJournal } from "./journal.ts";
 import type { RunFolder } from "./runFolder.ts";
 
 export interface GoneBack {
@@ -39,12 +40,29 @@ export async function goBack(
 ): Promise<GoneBack> {
   const { checkpoint, skipped } = await latestWhole(folder.checkpoints);
   const state = checkpoint === null ? initial : await loadCheckpoint(checkpoint, engines);
+  if (checkpoint !== null) await requireRecords(folder, checkpoint.step, store);
   const valid = await store.steps.count({ run: folder.run });
   // Without a checkpoint step 0 is done again too.
   await resumeAfter(store, blobs, folder.run, checkpoint === null ? -1 : state.step, attempt);
   const left = await store.steps.count({ run: folder.run });
   await closeRecords(folder, attempt, store);
   return { state, checkpoint, skipped, voidedSteps: valid.count - left.count };
+}
+
+/**
+ * A step is in the store, on the disk, before its checkpoint is written. A checkpoint without it stands beside the records of
+ * another run, or of none: going on would leave steps without the tokens they were trained on.
+ */
+async function requireRecords(folder: RunFolder, step: number, store: RecordStore): Promise<void> {
+  if ((await store.steps.count({ run: folder.run, step })).count > 0) return;
+  throw new RollscopeError(
+    "RUN_FOLDER_INVALID",
+    `The newest checkpoint is of step ${step}, and ${folder.records} knows no such step of ${folder.run}.`,
+    {
+      next: "Put the run's record store back; without it the checkpoint can be used as the model of a new run only.",
+      at: { path: folder.records, step },
+    },
+  );
 }
 
 /** Records of earlier attempts that no committed step consumed are over; those that evaluated stay as they ended. */
@@ -73,11 +91,18 @@ async function closeRecords(folder: RunFolder, attempt: number, store: RecordSto
   if (refused) throw refused;
 }
 
-/** @throws RUN_NOT_RESUMABLE when the run had reached its last step */
-export function requireUnfinished(folder: RunFolder, state: LoopState, steps: number): void {
-  if (state.step < steps) return;
-  throw new RollscopeError("RUN_NOT_RESUMABLE", `The run ${folder.run} is complete: it has taken its ${steps} steps.`, {
-    next: "Start a new run, with training.steps raised if it should train longer.",
-    at: { run: folder.run, step: state.step },
-  });
+/** @throws RUN_NOT_RESUMABLE when an attempt ended with the run complete */
+export function requireUnfinished(folder: RunFolder): void {
+  const end = readJournal(folder.journal).events.find(
+    (event) => event.type === "ended" && event.status === "completed",
+  );
+  if (end?.type !== "ended") return;
+  throw new RollscopeError(
+    "RUN_NOT_RESUMABLE",
+    `The run ${folder.run} is complete: it has taken its ${end.step} steps.`,
+    {
+      next: "Start a new run, with training.steps raised if it should train longer.",
+      at: { run: folder.run, step: end.step },
+    },
+  );
 }

@@ -1,7 +1,7 @@
 // The copy of a recipe in the folder of its run: what the files said when the run began, for people to read and as a stand-in
 // when the recipe's own folder is gone. Large files (task data) and what is not the recipe's own stay where they are.
 import { cpSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import { type RunFolder, writeWhole } from "./runFolder.ts";
@@ -14,12 +14,15 @@ const sourceSchema = z.object({ folder: z.string() });
 const sourceFile = (folder: RunFolder) => join(folder.recipe, "source.json");
 
 export function copyRecipe(folder: RunFolder, recipeFolder: string): void {
+  const runs = dirname(folder.path);
   for (const name of readdirSync(recipeFolder)) {
-    if (notCopied.has(name)) continue;
+    if (notCopied.has(name) || join(recipeFolder, name) === runs) continue;
     cpSync(join(recipeFolder, name), join(folder.recipe, name), {
       recursive: true,
       filter: (path) => {
-        const found = statSync(path);
+        // The folder of runs may lie inside the recipe's, under any name; a link may lead nowhere.
+        const found = statSync(path, { throwIfNoEntry: false });
+        if (found === undefined || path === runs) return false;
         return found.isDirectory() || (found.isFile() && found.size <= largestFile);
       },
     });

@@ -1,14 +1,27 @@
 // The folder of a run: its name, its layout, and how runs are found again. Everything a run writes lies in here; the folder
 // belongs to the user alone (0700), because control.json holds a token.
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readSync, renameSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
+import { z } from "zod";
 import { RollscopeError } from "../../../protocol/errors.ts";
 
 export interface RunFolder {
   /** Absolute path. */
   readonly path: string;
-  /** Name of the folder: the run's id. */
+  /** The run's id, in its records, steps and journal: the name its folder was made with. */
   readonly run: string;
+  /** The folder's name now; it is another one when the folder was copied or renamed. */
+  readonly name: string;
   readonly config: string;
   readonly recipe: string;
   readonly environment: string;
@@ -17,6 +30,7 @@ export interface RunFolder {
   readonly blobs: string;
   readonly checkpoints: string;
   readonly control: string;
+  readonly lock: string;
 }
 
 export function runFolderAt(path: string): RunFolder {
@@ -24,7 +38,8 @@ export function runFolderAt(path: string): RunFolder {
   const inside = (name: string) => join(absolute, name);
   return {
     path: absolute,
-    run: basename(absolute),
+    run: writtenId(inside("journal.jsonl")) ?? basename(absolute),
+    name: basename(absolute),
     config: inside("config.resolved.yaml"),
     recipe: inside("recipe"),
     environment: inside("environment.json"),
@@ -33,7 +48,25 @@ export function runFolderAt(path: string): RunFolder {
     blobs: inside("blobs"),
     checkpoints: inside("checkpoints"),
     control: inside("control.json"),
+    lock: inside("lock.sqlite"),
   };
+}
+
+/** The id in the first begin of a run; null when none was written. */
+function writtenId(journal: string): string | null {
+  const id = /"type":"started","run":("(?:[^"\\]|\\.)*")/.exec(headOf(journal, 65_536))?.[1];
+  return id === undefined ? null : z.string().parse(JSON.parse(id));
+}
+
+function headOf(file: string, length: number): string {
+  if (!existsSync(file)) return "";
+  const descriptor = openSync(file, "r");
+  try {
+    const head = Buffer.alloc(length);
+    return head.toString("utf8", 0, readSync(descriptor, head, 0, length, 0));
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** `20260131-142501`, local time. */
@@ -86,11 +119,36 @@ export function createRunFolder(outputDir: string, name: string, now: Date): Run
   }
 }
 
+/**
+ * What the system said while a file of a run was read or written (no space left, not permitted), as a coded error. Every other
+ * error comes back as it is.
+ */
+export function folderError(error: unknown, folder: RunFolder): unknown {
+  if (error instanceof RollscopeError || !(error instanceof Error)) return error;
+  const { syscall, code, path, dest } = error as NodeJS.ErrnoException & { readonly dest?: string };
+  if (syscall === undefined || code === undefined) return error;
+  const file = dest ?? path ?? folder.path;
+  return new RollscopeError(
+    "RUN_FOLDER_UNWRITABLE",
+    `A file of ${folder.run} cannot be read or written: ${error.message}.`,
+    {
+      next: "Look at the permissions and the free space there; `rollscope resume` goes on when a run had begun.",
+      cause: error,
+      at: { path: String(file) },
+    },
+  );
+}
+
 /** Writes a file whole or not at all. */
 export function writeWhole(file: string, contents: string, mode = 0o600): void {
   const temporary = `${file}.${process.pid}.part`;
-  writeFileSync(temporary, contents, { mode });
-  renameSync(temporary, file);
+  try {
+    writeFileSync(temporary, contents, { mode });
+    renameSync(temporary, file);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
 }
 
 function isRunFolder(path: string): boolean {
@@ -103,7 +161,7 @@ export function listRunFolders(outputDir: string): RunFolder[] {
   return readdirSync(outputDir, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && isRunFolder(join(outputDir, entry.name)))
     .map((entry) => runFolderAt(join(outputDir, entry.name)))
-    .sort((a, b) => (a.run < b.run ? -1 : 1));
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /**
@@ -121,13 +179,13 @@ export function findRun(wanted: string, outputDir: string): RunFolder {
       .at(-1);
     if (newest !== undefined) return newest.folder;
   }
-  const exact = runs.find((folder) => folder.run === wanted);
+  const exact = runs.find((folder) => folder.name === wanted);
   if (exact !== undefined) return exact;
-  const matching = wanted.includes(sep) ? [] : runs.filter((folder) => folder.run.startsWith(wanted));
+  const matching = wanted.includes(sep) ? [] : runs.filter((folder) => folder.name.startsWith(wanted));
   if (matching.length === 1) return matching[0] as RunFolder;
   if (matching.length > 1) {
     throw new RollscopeError("RUN_AMBIGUOUS", `${wanted} is the beginning of ${matching.length} runs.`, {
-      next: `Name one of ${matching.map((folder) => folder.run).join(", ")}.`,
+      next: `Name one of ${matching.map((folder) => folder.name).join(", ")}.`,
       at: { run: wanted },
     });
   }
@@ -135,19 +193,12 @@ export function findRun(wanted: string, outputDir: string): RunFolder {
     next:
       runs.length === 0
         ? "Start one with `rollscope run RECIPE`, or name the folder with --output-dir."
-        : `Newest: ${runs.at(-1)?.run}. \`rollscope list\` shows all.`,
+        : `Newest: ${runs.at(-1)?.name}. \`rollscope list\` shows all.`,
     at: { run: wanted },
   });
 }
 
 /** Milliseconds since 1970 of a run's first event. */
 function startOf(folder: RunFolder): number {
-  const descriptor = openSync(folder.journal, "r");
-  try {
-    const head = Buffer.alloc(256);
-    const length = readSync(descriptor, head, 0, head.length, 0);
-    return Number(/"at":(\d+)/.exec(head.toString("utf8", 0, length))?.[1] ?? 0);
-  } finally {
-    closeSync(descriptor);
-  }
+  return Number(/"at":(\d+)/.exec(headOf(folder.journal, 256))?.[1] ?? 0);
 }

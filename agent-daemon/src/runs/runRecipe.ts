@@ -12,6 +12,7 @@ import { DataCursor } from "../recipes/dataOrder.ts";
 import { loadRecipe } from "../recipes/loadRecipe.ts";
 import { dataSeed, loadTasks } from "../recipes/loadTasks.ts";
 import { ensureModel } from "../recipes/models.ts";
+import { catchStrayErrors, forbidExit, strayError } from "../recipes/processGuard.ts";
 import type { Clock } from "../sampling/clock.ts";
 import { openFileBlobs } from "../store/fileBlobs.ts";
 import { openSqliteStore } from "../store/sqliteStore.ts";
@@ -30,7 +31,8 @@ import {
   type RunObserver,
   type RunReport,
 } from "./runContext.ts";
-import type { RunFolder } from "./runFolder.ts";
+import { folderError, type RunFolder } from "./runFolder.ts";
+import { lockRun } from "./runLock.ts";
 import { runLoop } from "./runLoop.ts";
 import { evaluationSteps } from "./schedule.ts";
 import type { StopSwitch } from "./stopSwitch.ts";
@@ -59,6 +61,9 @@ export interface RunEnd {
   readonly record: string | null;
 }
 
+/** Recipe code that fails in the background of every rollout shall not fill the journal. */
+const mostStrayErrors = 20;
+
 /** Undoes openings in reverse order; the first error is thrown after all were tried. */
 class Closing {
   readonly #steps: (() => void | Promise<void>)[] = [];
@@ -81,24 +86,62 @@ class Closing {
   }
 }
 
-/** Runs a recipe to its end. Never rejects for what happens inside the run: that is its end, status failed. */
+/**
+ * Runs a recipe to its end. Never rejects for what happens inside the run: that is its end, status failed.
+ *
+ * @throws RUN_ACTIVE, RUN_NOT_RESUMABLE, RUN_FOLDER_UNWRITABLE when the attempt may not begin; then nothing was written
+ */
 export async function runRecipe(request: RunRequest): Promise<RunEnd> {
   const { folder, attempt, clock } = request;
   const closing = new Closing();
+  closing.add(lockRun(folder), (lock) => lock.dispose());
+  try {
+    if (attempt > 1) requireUnfinished(folder);
+    return await runAttempt(request, closing, attempt, clock);
+  } finally {
+    await closing.dispose();
+  }
+}
+
+async function runAttempt(request: RunRequest, closing: Closing, attempt: number, clock: Clock): Promise<RunEnd> {
+  const { folder } = request;
   const journal = closing.add(openJournal(folder.journal, attempt, clock.now), (opened) => opened.dispose());
   const report = createReport(journal, request.observer, 0);
+  closing.add(guardRecipeCode(report), (guard) => guard.dispose());
   let end: RunEnd;
   try {
     end = await runUntilEnd(request, report, closing, journal.tornBytes);
   } catch (error) {
     const stopped = request.stops.now.aborted;
-    end = { status: stopped ? "stopped" : "failed", step: report.step, error: stopped ? null : error, record: null };
+    end = {
+      status: stopped ? "stopped" : "failed",
+      step: report.step,
+      error: stopped ? null : folderError(error, folder),
+      record: null,
+    };
   }
   const error: JournalError | null = end.error === null ? null : journalError(end.error);
   const peakMemory = process.resourceUsage().maxRSS * 1024;
   report.event({ type: "ended", status: end.status, step: end.step, error, peakMemory, record: end.record });
-  await closing.dispose();
   return end;
+}
+
+/** Recipe code fails its own record at most. The same stray error is told once. */
+function guardRecipeCode(report: RunReport): { dispose(): void } {
+  const told = new Set<string>();
+  const exit = forbidExit();
+  const stray = catchStrayErrors((thrown) => {
+    const error = strayError(thrown);
+    if (told.has(error.message) || told.size >= mostStrayErrors) return;
+    told.add(error.message);
+    report.warn(error, report.step);
+  });
+  return {
+    dispose() {
+      stray.dispose();
+      exit.dispose();
+    },
+  };
 }
 
 async function runUntilEnd(
@@ -110,7 +153,7 @@ async function runUntilEnd(
   const { folder, attempt, config, recipeFolder, stops, clock } = request;
   const { steps, seed } = config.training;
   await startControl(request, report, closing);
-  const { definition, codeHash } = await loadRecipe(recipeFolder, { bundleFolder: folder.recipe });
+  const { definition, codeHash } = await loadRecipe(recipeFolder, { bundleFolder: folder.recipe, signal: stops.now });
   const tasks = await loadTasks(recipeFolder, config, { signal: stops.now });
   const data = await hashDataFiles(recipeFolder, config, stops.now);
   const earlier = attempt === 1 ? null : readRunEnvironment(folder);
@@ -139,7 +182,6 @@ async function runUntilEnd(
   const back =
     attempt === 1 ? null : await goBack(folder, attempt, initial, { policy: engines.training }, { store, blobs });
   const state = back?.state ?? initial;
-  requireUnfinished(folder, state, steps);
   if (state.policyVersion > 0) await engines.inference.updateWeights({ kind: "shared" });
 
   report.event({

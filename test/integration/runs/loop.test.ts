@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readJournal } from "../../../agent-daemon/src/runs/journal.ts";
@@ -236,14 +236,21 @@ describe("a run", () => {
   test("refuses to resume when a task file has changed, or the run is complete", async () => {
     const folder = await toyFolder();
     const run = await newToyRun(folder);
-    await attemptToyRun(run);
-    expect((await attemptToyRun(run, { attempt: 2 })).end).toMatchObject({
-      status: "failed",
-      error: { code: "RUN_NOT_RESUMABLE" },
+    const { end: early } = await attemptToyRun(run, {
+      onEvent: (event, stops) => {
+        if (event.type === "step" && event.step === 3) stops.stop();
+      },
     });
+    expect(early.status).toBe("stopped");
+    const tasks = readFileSync(join(folder, "tasks.jsonl"), "utf8");
     appendFileSync(join(folder, "tasks.jsonl"), '{"id":"new","question":"1+1="}\n');
-    const { end } = await attemptToyRun(run, { attempt: 3 });
+    const { end } = await attemptToyRun(run, { attempt: 2 });
     expect(end.error).toMatchObject({ code: "RUN_NOT_RESUMABLE", message: expect.stringContaining("tasks.jsonl") });
+    writeFileSync(join(folder, "tasks.jsonl"), tasks);
+    expect((await attemptToyRun(run, { attempt: 3 })).end.status).toBe("completed");
+    const journal = readFileSync(run.folder.journal, "utf8");
+    await expect(attemptToyRun(run, { attempt: 4 })).rejects.toMatchObject({ code: "RUN_NOT_RESUMABLE" });
+    expect(readFileSync(run.folder.journal, "utf8")).toBe(journal);
   });
 
   test("takes several steps a window and ends inside one", async () => {

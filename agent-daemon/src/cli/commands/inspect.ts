@@ -128,7 +128,7 @@ async function load(folder: RunFolder, { store, blobs }: OpenRun, record: string
   } catch (error) {
     if (!(error instanceof RollscopeError) || error.code !== "STORE_NOT_FOUND") throw error;
     throw new RollscopeError("RECORD_NOT_FOUND", `The run ${folder.run} has no record ${record}.`, {
-      next: `\`rollscope inspect ${folder.run}\` lists its records.`,
+      next: `\`rollscope inspect ${folder.name}\` lists its records.`,
       cause: error,
       at: { run: folder.run, record },
     });

@@ -16,7 +16,7 @@ export async function listCommand(outputDir: string, output: Output): Promise<Ex
       const latest = progress.evaluations.at(-1)?.summary.scores["score"];
       const metrics = progress.points.at(-1)?.metrics ?? {};
       return {
-        run: folder.run,
+        run: folder.name,
         path: folder.path,
         recipe: progress.recipe,
         model: progress.model,

@@ -1,13 +1,15 @@
 // `rollscope run` and `rollscope resume`: starts an attempt of a run in this process and shows it, live on a terminal, as plain
 // lines elsewhere. Ctrl-C stops at the next safe point, a second one at once.
+import { rmSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 import type { RecipeConfig } from "../../../../protocol/recipe.ts";
 import { checkRecipe, recipeError } from "../../recipes/checkRecipe.ts";
 import { readConfig, writeConfig } from "../../runs/configFile.ts";
 import { askCoordinator } from "../../runs/controlClient.ts";
+import { readRunEnvironment } from "../../runs/environment.ts";
 import { copyRecipe, readRecipeFolder } from "../../runs/recipeCopy.ts";
-import { createRunFolder, findRun, type RunFolder } from "../../runs/runFolder.ts";
+import { createRunFolder, findRun, folderError, type RunFolder } from "../../runs/runFolder.ts";
 import { type OpenEngines, type RunEnd, type RunRequest, runRecipe } from "../../runs/runRecipe.ts";
 import { createStopSwitch, type StopSwitch } from "../../runs/stopSwitch.ts";
 import type { Clock } from "../../sampling/clock.ts";
@@ -50,8 +52,14 @@ export async function runCommand(
     return "config";
   }
   const folder = createRunFolder(checked.outputDir, checked.config.name, new Date(services.clock.now()));
-  writeConfig(folder, checked.config, checked.origins);
-  copyRecipe(folder, checked.folder);
+  try {
+    writeConfig(folder, checked.config, checked.origins);
+    copyRecipe(folder, checked.folder);
+  } catch (error) {
+    // Nothing has run in it, so nothing is lost with it.
+    rmSync(folder.path, { recursive: true, force: true });
+    throw folderError(error, folder);
+  }
   return await attempt(folder, { attempt: 1, config: checked.config, recipeFolder: checked.folder }, services, output);
 }
 
@@ -78,7 +86,17 @@ export async function resumeCommand(
   const progress = progressOf(folder);
   const config = readConfig(folder);
   const recipeFolder = readRecipeFolder(folder);
-  return await attempt(folder, { attempt: progress.attempt + 1, config, recipeFolder }, services, output);
+  return await attempt(
+    folder,
+    { attempt: attemptAfter(progress.attempt, folder), config, recipeFolder },
+    services,
+    output,
+  );
+}
+
+/** An attempt that wrote its environment and then lost its journal has used its number too. */
+function attemptAfter(journalled: number, folder: RunFolder): number {
+  return Math.max(journalled, readRunEnvironment(folder)?.attempt ?? 0) + 1;
 }
 
 async function attempt(
@@ -118,7 +136,7 @@ function onInterrupt(stops: StopSwitch, view: RunView, config: RecipeConfig): vo
 
 /** How the run is named in a command that is typed in this folder. */
 function typedName(folder: RunFolder): string {
-  if (dirname(folder.path) === resolve("runs")) return folder.run;
+  if (dirname(folder.path) === resolve("runs")) return folder.name;
   const path = relative(process.cwd(), folder.path);
   return path.startsWith("..") ? folder.path : `.${sep}${path}`;
 }
