@@ -10,7 +10,18 @@ export interface EvaluationPoint {
 
 /** Scores between 0 and 1 read as percentages, others as numbers. */
 function formatScore(value: number): string {
-  return value >= 0 && value <= 1 ? formatPercent(value) : formatNumber(value);
+  if (Number.isNaN(value)) return "–";
+  return isFraction(value) ? formatPercent(value) : formatNumber(value);
+}
+
+const isFraction = (value: number) => value >= 0 && value <= 1;
+
+/** In the unit of the scores it lies between; none where one of them is missing. */
+function formatChange(before: number, after: number): string {
+  const gain = after - before;
+  if (Number.isNaN(gain)) return "–";
+  const size = Math.abs(gain);
+  return `${gain >= 0 ? "+" : "−"}${isFraction(before) && isFraction(after) ? formatPercent(size) : formatNumber(size)}`;
 }
 
 function nameOf(step: number): string {
@@ -40,8 +51,7 @@ export function evaluationTable(evaluations: readonly EvaluationPoint[], width: 
   const rows = names.map((name) => {
     const before = base.summary.scores[name] ?? Number.NaN;
     const after = final.summary.scores[name] ?? Number.NaN;
-    const gain = after - before;
-    return [name, formatScore(before), formatScore(after), `${gain >= 0 ? "+" : "−"}${formatScore(Math.abs(gain))}`];
+    return [name, formatScore(before), formatScore(after), formatChange(before, after)];
   });
   const columns = [
     { title: `held out (${final.summary.tasks} tasks)` },

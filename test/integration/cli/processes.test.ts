@@ -137,6 +137,41 @@ describe("a run in a process of its own", { timeout: 60_000 }, () => {
     expect((await rollscope("run", folder, `--output-dir=${join(folder, "runs")}`, ...overrides)).code).toBe(0);
   });
 
+  test("goes on although recipe code tries to end it or fails where nobody waits, and says so once", async () => {
+    const folder = await toyFolder({
+      "recipe.ts": `
+        import { defineRecipe } from "rollscope/recipe";
+        export default defineRecipe({
+          async rollout(task, agent) {
+            if (agent.record.endsWith("s0")) process.exit(0);
+            Promise.reject(new Error("nobody awaits this"));
+            setTimeout(() => { throw new Error("nobody catches this"); }, 0);
+            await agent.chat({ messages: [{ role: "user", content: "1+1=" }] });
+            agent.chat({ messages: [{ role: "user", content: "1+1=" }] });
+          },
+          evaluate: (record) => record.text.length,
+        });
+      `,
+    });
+    const runs = join(folder, "out");
+    const line = ["--training.steps=1", "--evaluation.atStart=false", "--evaluation.atEnd=false"];
+    expect((await rollscope("run", folder, `--output-dir=${runs}`, ...line)).code).toBe(0);
+    const { events } = readJournal(join(runs, readdirSync(runs)[0] ?? "", "journal.jsonl"));
+    const warnings = events.flatMap((event) => (event.type === "warning" ? [event.error] : []));
+    expect(warnings.every(({ code }) => code === "RECIPE_CODE_FAILED")).toBe(true);
+    const about = (text: string) => warnings.filter(({ message }) => message.includes(text)).length;
+    expect([about("nobody awaits"), about("nobody catches")]).toEqual([1, 1]);
+    expect(events.find((event) => event.type === "records")).toMatchObject({ counts: { failed: 2 } });
+  });
+
+  test("goes on to its end when the reader of its output is gone", async () => {
+    const running = await startRun("--training.steps=3");
+    running.program.process.stdout?.destroy();
+    running.program.process.stderr?.destroy();
+    expect((await running.program.ended).code).toBe(0);
+    expect(running.events().at(-1)).toMatchObject({ type: "ended", status: "completed", step: 3 });
+  });
+
   test("is resumed after kill -9: later rows void, the journal whole, the ledger proven", async () => {
     const running = await startRun("--training.checkpoint.every=2");
     await running.seen(isStep(5));
