@@ -157,6 +157,7 @@ export const errorCodes = {
   RUN_FAILED: permanent("The run ended with an error that has no code: a fault of Rollscope."),
   JOURNAL_INVALID: permanent("The journal ended in the middle of a line, which was cut off."),
   RECORD_NOT_FOUND: permanent("The run has no record of that id."),
+  TRAJECTORY_TURN_UNKNOWN: permanent("A view asked for a turn that the trajectory does not have."),
   COMMAND_INVALID: permanent("An argument of the command line is wrong."),
 } as const satisfies Record<string, CodeFacts>;
 
