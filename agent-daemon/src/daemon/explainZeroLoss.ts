@@ -1,0 +1,143 @@
+// Why a step's loss is zero, answered from what the step stored: the causes that its numbers show, strongest first, and no others.
+// A loss of zero with a gradient is no fault, and is told apart from one without.
+import type { Explanation } from "../../../protocol/runView.ts";
+import type { StepDocument } from "../../../protocol/step.ts";
+import { readLedger } from "../store/ledger.ts";
+import { shown } from "./advisories/rules.ts";
+import { stepWaterfall, type WaterfallSource } from "./waterfall.ts";
+
+type Cause = Explanation["causes"][number];
+
+/** A loss this small is called zero: float32 sums of losses near 1 are no better. */
+const zero = 1e-6;
+/** Records named with a cause. */
+const namedRecords = 8;
+
+/** null when the step was not committed. */
+export async function explainZeroLoss(source: WaterfallSource, step: number): Promise<Explanation | null> {
+  const document = (await source.store.steps.query({ run: source.run, step }, { limit: 1 })).items[0];
+  if (document === undefined) return null;
+  const metric = (name: string) => document.metrics[name] ?? Number.NaN;
+  const loss = metric("loss");
+  if (document.outcome.kind === "applied" && Math.abs(loss) > zero) {
+    const kl = metric("kl_loss");
+    const parts = Number.isFinite(kl) ? ` (policy part ${shown(metric("policy_loss"))}, KL term ${shown(kl)})` : "";
+    return { step, answer: `The loss of step ${step} is not zero: it is ${shown(loss)}${parts}.`, causes: [] };
+  }
+  const causes = [
+    ...(await noTokens(source, document)),
+    ...(await equalGroups(source, document)),
+    ...(await lostTokens(source, step)),
+    ...cancelled(document),
+  ];
+  if (metric("lr") === 0)
+    causes.push({
+      sentence: "The learning rate is 0: whatever the loss is, the weights stay as they are.",
+      evidence: { lr: 0 },
+      records: [],
+      key: "training.lr",
+    });
+  return { step, answer: answerOf(document, causes), causes };
+}
+
+function answerOf({ step, outcome, metrics }: StepDocument, causes: readonly Cause[]): string {
+  const first = causes[0]?.sentence ?? "The stored numbers show no cause.";
+  if (outcome.kind === "skipped") return `Step ${step} was skipped: ${outcome.reason} ${first}`;
+  const norm = metrics["grad_norm"] ?? Number.NaN;
+  return norm > 0
+    ? `The loss of step ${step} is zero, but it does teach: the gradient's norm is ${shown(norm)}. ${first}`
+    : `The loss of step ${step} is zero, and so is its gradient. ${first}`;
+}
+
+/** Nothing was trained: who was planned and why nothing of it could be. */
+async function noTokens(source: WaterfallSource, step: StepDocument): Promise<Cause[]> {
+  const ledger = await readLedger(source.blobs, step);
+  if (ledger.some(({ tokens }) => tokens > 0)) return [];
+  const records = [...(await source.store.records.get(ledger.map(({ record }) => record))).values()];
+  const cut = records.filter(({ stats }) => stats.truncated);
+  if (source.config.sampling.truncated === "mask" && cut.length > 0 && cut.length === records.length) {
+    return [
+      {
+        sentence: `All ${cut.length} answers were cut off by their token limit, and the recipe masks such answers.`,
+        evidence: { records: records.length, truncated: cut.length, maxNewTokens: source.config.sampling.maxNewTokens },
+        records: cut.slice(0, namedRecords).map(({ id }) => id),
+        key: "sampling.maxNewTokens",
+      },
+    ];
+  }
+  const dropped = step.metrics["dropped"] ?? 0;
+  return [
+    {
+      sentence:
+        dropped > 0
+          ? `All ${shown(dropped)} trajectories left the batch because their advantages are zero.`
+          : "No trainable token reached the step.",
+      evidence: { records: records.length, dropped },
+      records: records.slice(0, namedRecords).map(({ id }) => id),
+      key: dropped > 0 ? "advantages" : null,
+    },
+  ];
+}
+
+/** Groups in which every score is the same give every token the advantage 0. */
+async function equalGroups({ store, blobs }: WaterfallSource, step: StepDocument): Promise<Cause[]> {
+  const ledger = await readLedger(blobs, step);
+  const records = [...(await store.records.get(ledger.map(({ record }) => record))).values()];
+  const tasks = [...(await store.tasks.get([...new Set(records.map(({ task }) => task))])).values()];
+  const scores = tasks.map((task) => task.scores.filter((score) => score !== null));
+  if (tasks.length === 0 || !scores.every((own) => own.every((score) => score === own[0]))) return [];
+  const values = [...new Set(scores.flatMap((own) => own.slice(0, 1)))];
+  return [
+    {
+      sentence:
+        values.length === 1
+          ? `Every score of the step is ${shown(values[0]!)}: no trajectory is better than another.`
+          : `In each of the ${tasks.length} groups all scores are equal, so every advantage is 0.`,
+      evidence: { groups: tasks.length, groupSize: tasks[0]!.groupSize, scores: values.length },
+      records: records.slice(0, namedRecords).map(({ id }) => id),
+      key: "sampling.refill.limit",
+    },
+  ];
+}
+
+/** Tokens that had an advantage and lost their gradient to a bound or a filter. */
+async function lostTokens(source: WaterfallSource, step: number): Promise<Cause[]> {
+  const waterfall = await stepWaterfall(source, step);
+  if (waterfall === null || waterfall.stages.contributing > 0) return [];
+  const { clipped, filtered, stale } = waterfall.stages;
+  const lost = [
+    { count: clipped, why: "the clip", key: "objective.clipHigh" },
+    { count: filtered, why: "a correction's filter", key: "objective.correction" },
+    { count: stale, why: "the freshness filter", key: "objective.correction.freshness" },
+  ];
+  return lost
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count)
+    .map(({ count, why, key }) => ({
+      sentence: `${why[0]!.toUpperCase()}${why.slice(1)} took the gradient of ${count} tokens; none is left.`,
+      evidence: { tokens: count, sampled: waterfall.sampled },
+      records: [],
+      key,
+    }));
+}
+
+/** On policy every ratio is 1, so the loss is minus the mean advantage, which a group's normalisation makes 0. */
+function cancelled({ metrics }: StepDocument): Cause[] {
+  const at = (name: string) => metrics[name] ?? Number.NaN;
+  const onPolicy = Math.abs(at("ratio_min") - 1) < 1e-3 && Math.abs(at("ratio_max") - 1) < 1e-3;
+  if (!(at("grad_norm") > 0) || !onPolicy) return [];
+  return [
+    {
+      sentence:
+        "The policy is the one that sampled, so every ratio is 1 and the loss is minus the mean advantage, which is 0 by construction: watch the reward and the gradient's norm instead.",
+      evidence: {
+        grad_norm: at("grad_norm"),
+        ratio_min: at("ratio_min"),
+        ratio_max: at("ratio_max"),
+        advantage_mean: at("advantage_mean"),
+      },
+      records: [],
+      key: null,
+    },
+  ];
+}
