@@ -1,5 +1,7 @@
 // Between a page (dashboard, inspector) and what hosts it: the editor's extension, or the daemon's web server for a plain browser.
 // A page talks to the daemon through its host, with the methods of daemonMethods.ts, and asks the host itself for a few things.
+// Hosts pass requests, results and notifications of the daemon on as they came, unparsed: numbers that JSON lacks are words there,
+// and the page parses. A page in a browser opens the WebSocket that its document names (pageDocument.ts).
 import { z } from "zod";
 import { advisoryLinkSchema } from "./advisory.ts";
 import { trajectorySourceSchema } from "./trajectoryView.ts";

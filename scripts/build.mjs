@@ -1,8 +1,9 @@
-// Bundles the command line and the recipe API into dist/, which runs without the TypeScript sources.
+// Bundles the command line, the recipe API and the pages into dist/, which runs without the TypeScript sources.
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { bundlePages } from "./buildPages.mjs";
 import { rootDir } from "./paths.mjs";
 
 const { version } = JSON.parse(readFileSync(join(rootDir, "package.json"), "utf8"));
@@ -31,6 +32,8 @@ export async function bundle(say) {
     logLevel: "warning",
   });
   chmodSync(join(rootDir, "dist", "cli.mjs"), 0o755);
+  say("bundle the pages");
+  await bundlePages();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
