@@ -159,6 +159,21 @@ export const errorCodes = {
   RECORD_NOT_FOUND: permanent("The run has no record of that id."),
   TRAJECTORY_TURN_UNKNOWN: permanent("A view asked for a turn that the trajectory does not have."),
   COMMAND_INVALID: permanent("An argument of the command line is wrong."),
+  // daemon
+  DAEMON_RUNNING: permanent("A daemon of this user is running on this machine already."),
+  DAEMON_UNREACHABLE: transient("No daemon answers, or the connection to it was lost."),
+  DAEMON_START_FAILED: transient("The daemon could not be started; its log says why."),
+  DAEMON_HOME_UNUSABLE: permanent("The daemon's folder cannot be made private to its user, or cannot be written."),
+  DAEMON_VERSION_MISMATCH: permanent("Client and daemon speak different versions of the protocol."),
+  DAEMON_REQUEST_INVALID: permanent("A client called a method with parameters that do not fit: a fault of the client."),
+  DAEMON_METHOD_UNKNOWN: permanent("A client called a method that the daemon does not have."),
+  DAEMON_METHOD_UNAVAILABLE: permanent("A client called a method that this build of the daemon lacks."),
+  DAEMON_FAILED: permanent("A method of the daemon failed in a way that has no code: a fault of Rollscope."),
+  DAEMON_BUSY: transient("A client asked for more bulk frames than its connection took off."),
+  SUPERVISOR_HELPER_MISSING: permanent("The program that starts and watches runs has not been built."),
+  RUN_START_FAILED: permanent("The process of a run ended before the run began; what it wrote is in the message."),
+  RUN_CRASHED: transient("The process of a run ended without saying so; everything that was written is intact."),
+  PAGE_HOST_UNSUPPORTED: permanent("A page asked its host for something that a plain browser does by itself."),
 } as const satisfies Record<string, CodeFacts>;
 
 export type ErrorCode = keyof typeof errorCodes;

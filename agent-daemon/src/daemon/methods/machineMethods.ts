@@ -1,0 +1,3 @@
+import type { CreateMethods } from "./methodTypes.ts";
+
+export const machineMethods: CreateMethods = () => ({ handlers: {} });

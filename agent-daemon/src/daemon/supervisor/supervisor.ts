@@ -1,0 +1,3 @@
+export interface Supervisor {
+  dispose(): void;
+}
