@@ -4,6 +4,7 @@ import type { Explanation } from "../../../protocol/runView.ts";
 import type { StepDocument } from "../../../protocol/step.ts";
 import { readLedger } from "../store/ledger.ts";
 import { shown } from "./advisories/rules.ts";
+import { loadStepRows } from "./stepNumbers.ts";
 import { stepWaterfall, type WaterfallSource } from "./waterfall.ts";
 
 type Cause = Explanation["causes"][number];
@@ -25,8 +26,10 @@ export async function explainZeroLoss(source: WaterfallSource, step: number): Pr
     return { step, answer: `The loss of step ${step} is not zero: it is ${shown(loss)}${parts}.`, causes: [] };
   }
   const causes = [
+    ...(await maskedAnswers(source, document)),
     ...(await noTokens(source, document)),
     ...(await equalGroups(source, document)),
+    ...(await noAdvantage(source, document)),
     ...(await lostTokens(source, step)),
     ...cancelled(document),
   ];
@@ -49,22 +52,27 @@ function answerOf({ step, outcome, metrics }: StepDocument, causes: readonly Cau
     : `The loss of step ${step} is zero, and so is its gradient. ${first}`;
 }
 
-/** Nothing was trained: who was planned and why nothing of it could be. */
+/** Answers that were cut off and are masked by the recipe, where they are at least half of the step's. */
+async function maskedAnswers({ store, blobs, config }: WaterfallSource, step: StepDocument): Promise<Cause[]> {
+  const records = [...(await store.records.get((await readLedger(blobs, step)).map(({ record }) => record))).values()];
+  const cut = records.filter(({ stats }) => stats.truncated);
+  if (config.sampling.truncated !== "mask" || cut.length === 0 || 2 * cut.length < records.length) return [];
+  const { maxNewTokens } = config.sampling;
+  return [
+    {
+      sentence: `${cut.length} of ${records.length} answers were cut off by the limit of ${maxNewTokens} tokens, and the recipe masks such answers.`,
+      evidence: { records: records.length, truncated: cut.length, maxNewTokens },
+      records: cut.slice(0, namedRecords).map(({ id }) => id),
+      key: "sampling.maxNewTokens",
+    },
+  ];
+}
+
+/** Nothing was trained. */
 async function noTokens(source: WaterfallSource, step: StepDocument): Promise<Cause[]> {
   const ledger = await readLedger(source.blobs, step);
   if (ledger.some(({ tokens }) => tokens > 0)) return [];
   const records = [...(await source.store.records.get(ledger.map(({ record }) => record))).values()];
-  const cut = records.filter(({ stats }) => stats.truncated);
-  if (source.config.sampling.truncated === "mask" && cut.length > 0 && cut.length === records.length) {
-    return [
-      {
-        sentence: `All ${cut.length} answers were cut off by their token limit, and the recipe masks such answers.`,
-        evidence: { records: records.length, truncated: cut.length, maxNewTokens: source.config.sampling.maxNewTokens },
-        records: cut.slice(0, namedRecords).map(({ id }) => id),
-        key: "sampling.maxNewTokens",
-      },
-    ];
-  }
   const dropped = step.metrics["dropped"] ?? 0;
   return [
     {
@@ -96,6 +104,22 @@ async function equalGroups({ store, blobs }: WaterfallSource, step: StepDocument
       evidence: { groups: tasks.length, groupSize: tasks[0]!.groupSize, scores: values.length },
       records: records.slice(0, namedRecords).map(({ id }) => id),
       key: "sampling.refill.limit",
+    },
+  ];
+}
+
+/** Trained tokens whose every advantage is 0, though scores of their groups differ. */
+async function noAdvantage({ store, blobs }: WaterfallSource, step: StepDocument): Promise<Cause[]> {
+  const { rows } = await loadStepRows(store, blobs, step);
+  const tokens = rows.reduce((sum, { document }) => sum + document.occurrences, 0);
+  const none = rows.every(({ columns }) => columns.advantage?.every((advantage) => advantage === 0) ?? false);
+  if (tokens === 0 || !none) return [];
+  return [
+    {
+      sentence: `All ${tokens} trained tokens have the advantage 0.`,
+      evidence: { tokens, trajectories: rows.length },
+      records: rows.slice(0, namedRecords).map(({ document }) => document.record),
+      key: "advantages.estimator",
     },
   ];
 }
