@@ -32,6 +32,8 @@ export const helloResultSchema = z.object({
   started: z.number(),
   /** Give it in the hello of the bulk connection. */
   session: z.string(),
+  /** File that the daemon logs to, on its machine. */
+  log: z.string().optional(),
   machine: z.object({
     hostname: z.string(),
     platform: z.string(),
@@ -79,19 +81,32 @@ export const debugTargetSchema = z.object({
 });
 export type DebugTarget = z.infer<typeof debugTargetSchema>;
 
+/** From 0, as in an editor: columns count UTF-16 units, ends are not included. */
+const textRangeSchema = z.object({ line: count, column: count, endLine: count, endColumn: count });
+const textEditSchema = z.object({ range: textRangeSchema, newText: z.string() });
+
 export const diagnosticSchema = z.object({
   code: z.string(),
   severity: z.enum(["error", "warning", "hint"]),
   message: z.string(),
   next: z.string(),
   file: z.string(),
-  /** From 0, as in an editor; null when it is about the whole file. */
-  range: z.object({ line: count, column: count, endLine: count, endColumn: count }).nullable(),
+  /** Null when it is about the whole file. */
+  range: textRangeSchema.nullable(),
   key: z.string().nullable(),
-  /** Text that would replace the range. */
-  fixes: z.array(z.object({ title: z.string(), newText: z.string() })),
+  /** Text that would replace `range` (absent: that of the diagnostic), and further edits of the same text that belong to it. */
+  fixes: z.array(
+    z.object({
+      title: z.string(),
+      newText: z.string(),
+      range: textRangeSchema.optional(),
+      also: z.array(textEditSchema).optional(),
+    }),
+  ),
 });
 export type RecipeDiagnostic = z.infer<typeof diagnosticSchema>;
+export type TextRange = z.infer<typeof textRangeSchema>;
+export type TextEdit = z.infer<typeof textEditSchema>;
 
 export const doctorItemSchema = z.object({
   id: z.string(),
