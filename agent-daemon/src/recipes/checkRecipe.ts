@@ -1,5 +1,6 @@
 // Everything that can be known to be wrong with a recipe before it runs: configuration, code, types, tasks. What `rollscope
-// check` prints, and what a run asks first. The recipe's code is compiled and imported, its functions are not called.
+// check` prints, and what a run asks first. The recipe's code is compiled and, where that is allowed, imported; its functions are
+// not called.
 import { RollscopeError } from "../../../protocol/errors.ts";
 import { checkTypes } from "./checkTypes.ts";
 import type { ConfigProblem, Origin } from "./configProblem.ts";
@@ -8,11 +9,18 @@ import { type ConfigOptions, type LoadedConfig, loadConfig } from "./loadConfig.
 import { bundleRecipe, type CodeProblem, findRecipeCode, loadRecipe } from "./loadRecipe.ts";
 import { loadTasks } from "./loadTasks.ts";
 import { namedSource, parseModelSource } from "./modelSource.ts";
+import { ensureModel } from "./models.ts";
 import { checkDefinitionRules } from "./objectiveRules.ts";
 
 export interface CheckOptions extends ConfigOptions {
   /** Type-check the code too; needs TypeScript and a second or two. */
   readonly types?: boolean;
+  /** false: the recipe's code is compiled and not run; who must not load it cannot know which objective it brings. */
+  readonly importCode?: boolean;
+  /** Look whether the model of a local path is there. A run that is about to load it finds out by itself. */
+  readonly modelFiles?: boolean;
+  /** false: files that would have to be fetched first are not looked into. */
+  readonly network?: boolean;
 }
 
 function fromError(error: unknown, path: string, origin: Origin | null): ConfigProblem {
@@ -31,7 +39,10 @@ function fromCode(problem: CodeProblem): ConfigProblem {
   };
 }
 
-async function codeProblems({ folder, config, origins }: LoadedConfig, types: boolean): Promise<ConfigProblem[]> {
+async function codeProblems(
+  { folder, config, origins }: LoadedConfig,
+  { types = false, importCode = true }: CheckOptions,
+): Promise<ConfigProblem[]> {
   const file = await findRecipeCode(folder);
   const bundled = await bundleRecipe(file);
   if ("problems" in bundled) return bundled.problems.map(fromCode);
@@ -49,6 +60,7 @@ async function codeProblems({ folder, config, origins }: LoadedConfig, types: bo
         origin: null,
       });
   }
+  if (!importCode) return problems;
   const { definition } = await loadRecipe(folder);
   if (config === null) return problems;
   const findings = checkDefinitionRules(config, definition.objective);
@@ -72,15 +84,17 @@ export async function checkRecipe(path: string, options: CheckOptions = {}): Pro
       found.push(fromError(error, key, key === "" ? null : originOf(origins, key.split("."))));
     }
   };
-  await collect("", () => codeProblems(loaded, options.types === true));
+  await collect("", () => codeProblems(loaded, options));
   if (config !== null) {
     await collect("data.train", async () => {
-      await loadTasks(folder, config);
+      const remote = [config.data.train, config.data.heldOut].some((name) => name?.startsWith("hf://"));
+      if (!remote || options.network !== false) await loadTasks(folder, config);
       return [];
     });
     await collect("model.source", async () => {
       const source = parseModelSource(config.model.source);
       if (source.kind === "named") namedSource(source.name);
+      if (source.kind === "path" && options.modelFiles === true) await ensureModel(config.model, { folder });
       return [];
     });
   }

@@ -27,6 +27,10 @@ export interface ConfigProblem {
   /** What the person can do now. */
   readonly next: string;
   readonly origin: Origin | null;
+  /** Dotted path of the key that an unknown one probably meant. */
+  readonly nearest?: string;
+  /** Values that the key accepts, as YAML, where there are few. */
+  readonly allowed?: readonly string[];
 }
 
 /** `recipe.yaml:12:3`, `ROLLSCOPE__training__lr` or `--training.lr=x`. */

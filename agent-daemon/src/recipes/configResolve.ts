@@ -115,11 +115,14 @@ export function problemsOf(
                 ? `Known here: ${known.join(", ")}.`
                 : "Nothing can be set here yet; remove it.",
           origin: originOf(origins, [...path, key]) ?? whole,
+          ...(nearest === null ? {} : { nearest }),
         };
       });
     }
     const value = valueAt(tree, issue.path);
     const origin = originOf(origins, issue.path) ?? whole;
+    const allowed =
+      issue.code === "invalid_value" ? { allowed: issue.values.map((value) => JSON.stringify(value) ?? "null") } : {};
     const own = ownMessage(issue);
     if (own !== null) {
       return [
@@ -130,6 +133,7 @@ export function problemsOf(
           sentence: `${name}: ${own}.`,
           next: value === undefined ? "Add the key." : "Correct the value.",
           origin,
+          ...allowed,
         },
       ];
     }
@@ -142,6 +146,7 @@ export function problemsOf(
           sentence: `${name} is missing (${expectation(issue)}).`,
           next: "Add it; it has no default.",
           origin,
+          ...allowed,
         },
       ];
     }
@@ -154,6 +159,7 @@ export function problemsOf(
         sentence: `${name} is ${show(value)}: ${expectation(issue)}.`,
         next: `Correct the value.${quoted}`,
         origin,
+        ...allowed,
       },
     ];
   });

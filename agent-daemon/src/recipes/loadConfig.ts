@@ -20,6 +20,8 @@ export interface ConfigOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Folder that run folders are made in, as an argument gave it. */
   readonly outputDir?: string | null;
+  /** Text of recipe.yaml as an editor holds it; null or absent: the file is read. */
+  readonly text?: string | null;
 }
 
 export interface LoadedConfig {
@@ -29,6 +31,8 @@ export interface LoadedConfig {
   readonly file: string;
   /** null when a problem of severity error is listed. */
   readonly config: RecipeConfig | null;
+  /** What the schema accepted, also when rules between keys are broken. */
+  readonly effective: RecipeConfig | null;
   /** Of every leaf, by dotted path. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly problems: readonly ConfigProblem[];
@@ -113,7 +117,8 @@ function outputDirOf(options: ConfigOptions): { outputDir: string; outputDirOrig
 export async function loadConfig(path: string, options: ConfigOptions = {}): Promise<LoadedConfig> {
   const { folder, file: absoluteFile } = await findRecipe(path);
   const file = shown(absoluteFile);
-  const recipe = readRecipe(await readFile(absoluteFile), file);
+  const recipe =
+    options.text == null ? readRecipe(await readFile(absoluteFile), file) : readYamlLayer(options.text, file);
   const environment = readEnvironmentLayer(options.environment ?? {});
   const commandLine = readArgumentLayer(options.overrides ?? []);
   const problems: ConfigProblem[] = [...recipe.problems, ...environment.problems, ...commandLine.problems];
@@ -141,6 +146,7 @@ export async function loadConfig(path: string, options: ConfigOptions = {}): Pro
     folder,
     file,
     config: failed ? null : resolved.config,
+    effective: resolved.config,
     origins: resolved.origins,
     problems,
     profiles,
