@@ -1,3 +1,5 @@
+// biome-ignore-all lint/a11y/useFocusableInteractive: the list has the focus and names its active row
+// biome-ignore-all lint/a11y/useSemanticElements: rows out of sight are not in the document, which a table element forbids
 // biome-ignore-all lint/a11y/useAriaPropsSupportedByRole: the role is chosen with its properties, which the rule cannot see
 // A list of any length of which only the rows in sight are in the document. Rows may have any height; they are measured.
 import {
@@ -22,10 +24,15 @@ export interface VirtualListProps {
   readonly render: (index: number) => ComponentChildren;
   readonly keyOf?: (index: number) => string | number;
   readonly label: string;
-  /** `listbox`: rows are options, arrow keys choose. `list`: rows hold controls of their own. `log`: lines to read. */
-  readonly kind?: "list" | "listbox" | "log";
+  /**
+   * `listbox` and `grid`: arrow keys choose a row, Enter opens it. `list`: rows hold controls of their own. `log`, `table`: to
+   * read. Rows of a table or grid render elements of role cell or gridcell.
+   */
+  readonly kind?: "list" | "listbox" | "log" | "table" | "grid";
+  /** Row of column headers, which stays in sight; for tables and grids. */
+  readonly header?: ComponentChildren;
   readonly active?: number;
-  readonly onActive?: (index: number) => void;
+  readonly onActive?: (index: number, byPointer: boolean) => void;
   readonly onOpen?: (index: number) => void;
   readonly overscan?: number;
   readonly className?: string;
@@ -90,12 +97,11 @@ export function VirtualList(props: VirtualListProps) {
 
   const choose = (index: number) => {
     const bounded = Math.max(0, Math.min(count - 1, index));
-    props.onActive?.(bounded);
+    props.onActive?.(bounded, false);
     scrollTo(bounded);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (kind !== "listbox" || event.target !== scroller.current || event.ctrlKey || event.metaKey || event.altKey)
-      return;
+    if (!chooses || event.target !== scroller.current || event.ctrlKey || event.metaKey || event.altKey) return;
     const step = keySteps[event.key];
     if (step !== undefined) choose(active + step);
     else if (event.key === "Home") choose(0);
@@ -105,25 +111,28 @@ export function VirtualList(props: VirtualListProps) {
     event.preventDefault();
   };
 
-  const role = kind;
-  const rowRole = ({ list: "listitem", listbox: "option", log: undefined } as const)[kind];
+  const chooses = kind === "listbox" || kind === "grid";
+  const tabular = kind === "table" || kind === "grid";
+  const headers = props.header === undefined ? 0 : 1;
+  const rowRole = ({ list: "listitem", listbox: "option", log: undefined, table: "row", grid: "row" } as const)[kind];
   const activeShown = active >= first && active <= last;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: its role is one of three, which the rule cannot see
     <div
       ref={scroller}
       class={`virtual-list ${props.className ?? ""}`}
-      role={role}
+      role={kind}
+      aria-rowcount={tabular ? count + headers : undefined}
       aria-label={props.label}
-      aria-activedescendant={kind === "listbox" && activeShown ? `${id}-${active}` : undefined}
+      aria-activedescendant={chooses && activeShown ? `${id}-${active}` : undefined}
       tabIndex={0}
       onKeyDown={onKeyDown}
       onClick={(event) => {
-        const row = kind === "listbox" ? rowOf(event) : null;
-        if (row !== null) props.onActive?.(row);
+        const row = chooses ? rowOf(event) : null;
+        if (row !== null) props.onActive?.(row, true);
       }}
       onDblClick={(event) => {
-        const row = kind === "listbox" ? rowOf(event) : null;
+        const row = chooses ? rowOf(event) : null;
         if (row !== null) props.onOpen?.(row);
       }}
       onScroll={(event) => {
@@ -131,7 +140,16 @@ export function VirtualList(props: VirtualListProps) {
         atEnd.current = scrollHeight - scrollTop - clientHeight < 24;
       }}
     >
-      <div class="virtual-list-space" role="presentation" style={{ height: `${virtualizer.getTotalSize()}px` }}>
+      {props.header !== undefined && (
+        <div class="virtual-header" role="row" aria-rowindex={1}>
+          {props.header}
+        </div>
+      )}
+      <div
+        class="virtual-list-space"
+        role={tabular ? "rowgroup" : "presentation"}
+        style={{ height: `${virtualizer.getTotalSize()}px` }}
+      >
         {items.map((item) => (
           <div
             key={item.key}
@@ -140,9 +158,10 @@ export function VirtualList(props: VirtualListProps) {
             ref={props.fixed === true ? null : (element) => virtualizer.measureElement(element)}
             class={`virtual-row ${item.index === active ? "active" : ""}`}
             role={rowRole}
-            aria-selected={kind === "listbox" ? item.index === active : undefined}
-            aria-setsize={rowRole === undefined ? undefined : count}
-            aria-posinset={rowRole === undefined ? undefined : item.index + 1}
+            aria-selected={chooses ? item.index === active : undefined}
+            aria-setsize={rowRole === undefined || tabular ? undefined : count}
+            aria-posinset={rowRole === undefined || tabular ? undefined : item.index + 1}
+            aria-rowindex={tabular ? item.index + 1 + headers : undefined}
             style={{
               transform: `translateY(${item.start}px)`,
               ...(props.fixed === true ? { height: `${item.size}px` } : {}),

@@ -1,0 +1,381 @@
+// The canvas of a chart: uPlot set up for metrics over steps, with bands, gaps, marks, zoom and pan. It holds no state of the page
+// but what is drawn, and draws nothing while it is out of sight.
+import uPlot from "uplot";
+import type { DrawnChart } from "./chartData.ts";
+import { numberText } from "./text.ts";
+import type { Theme } from "./theme.ts";
+
+export interface StepRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ChartMark {
+  readonly step: number;
+  readonly label: string;
+}
+
+export interface PlotModel {
+  readonly chart: DrawnChart;
+  readonly marks: readonly ChartMark[];
+  readonly logarithmic: boolean;
+  readonly theme: Theme;
+}
+
+export interface PlotEvents {
+  readonly onRange: (range: StepRange) => void;
+  /** Index into DrawnChart.x; null: the pointer has left. */
+  readonly onPointer: (index: number | null) => void;
+  readonly onClick: (index: number) => void;
+}
+
+/** Farther than this from where it went down, a pointer has dragged. */
+const clickDistance = 4;
+
+export class ChartPlot {
+  readonly #host: HTMLElement;
+  readonly #events: PlotEvents;
+  #plot: uPlot | null = null;
+  #model: PlotModel | null = null;
+  #structure = "";
+  #range: StepRange | null = null;
+  #visible = true;
+  #stale = false;
+  #size = { width: 0, height: 0 };
+  readonly #resizes: ResizeObserver;
+  readonly #sight: IntersectionObserver;
+
+  constructor(host: HTMLElement, events: PlotEvents) {
+    this.#host = host;
+    this.#events = events;
+    this.#size = { width: host.clientWidth, height: host.clientHeight };
+    this.#resizes = new ResizeObserver(() => {
+      const size = { width: host.clientWidth, height: host.clientHeight };
+      if (size.width === this.#size.width && size.height === this.#size.height) return;
+      this.#size = size;
+      if (size.width > 0 && size.height > 0) this.#plot?.setSize(size);
+    });
+    this.#resizes.observe(host);
+    this.#sight = new IntersectionObserver(
+      (entries) => {
+        this.#visible = entries.at(-1)!.isIntersecting;
+        if (this.#visible && this.#stale) this.#draw();
+      },
+      { rootMargin: "100px" },
+    );
+    this.#sight.observe(host);
+  }
+
+  update(model: PlotModel): void {
+    this.#model = model;
+    this.#draw();
+  }
+
+  /** null: everything. */
+  setRange(range: StepRange | null): void {
+    this.#range = range;
+    if (!this.#visible || this.#plot === null) {
+      this.#stale = true;
+      return;
+    }
+    this.#plot.setScale("x", this.#limits());
+  }
+
+  /** Shows the crosshair at a place, or hides it. */
+  showAt(x: number | null): void {
+    const plot = this.#plot;
+    if (plot === null || !this.#visible) return;
+    const left = x === null ? -10 : plot.valToPos(x, "x");
+    plot.setCursor({ left, top: x === null ? -10 : plot.height / 4 }, false);
+  }
+
+  dispose(): void {
+    this.#resizes.disconnect();
+    this.#sight.disconnect();
+    this.#plot?.destroy();
+    this.#plot = null;
+  }
+
+  #limits(): { min: number; max: number } {
+    const x = this.#model?.chart.x ?? [];
+    if (this.#range !== null) return { min: this.#range.from, max: this.#range.to };
+    const [min, max] = [x[0] ?? 0, x.at(-1) ?? 1];
+    return min === max ? { min: min - 0.5, max: max + 0.5 } : { min, max };
+  }
+
+  #draw(): void {
+    const model = this.#model;
+    if (model === null) return;
+    if (!this.#visible) {
+      this.#stale = true;
+      return;
+    }
+    this.#stale = false;
+    const structure = JSON.stringify([
+      model.chart.drawn.map(({ series, raw, band }) => [
+        series.colour,
+        series.shape,
+        series.faint,
+        raw !== null,
+        band !== null,
+      ]),
+      model.logarithmic,
+      model.theme,
+    ]);
+    const data = alignedData(model.chart);
+    if (this.#plot === null || structure !== this.#structure) {
+      this.#plot?.destroy();
+      this.#structure = structure;
+      this.#plot = new uPlot(this.#options(model), data, this.#host);
+      this.#plot.over.setAttribute("aria-hidden", "true");
+    } else {
+      const plot = this.#plot;
+      plot.batch(() => {
+        plot.setData(data, false);
+        plot.setScale("x", this.#limits());
+      });
+    }
+  }
+
+  #options(model: PlotModel): uPlot.Options {
+    const { theme, logarithmic } = model;
+    const { series, bands } = seriesOptions(model.chart, theme);
+    const axis: uPlot.Axis = {
+      stroke: theme.muted,
+      font: theme.font,
+      grid: { stroke: theme.grid, width: 1 },
+      ticks: { show: false },
+      border: { show: false },
+      gap: 4,
+    };
+    return {
+      ...this.#size,
+      series,
+      bands,
+      padding: [8, 8, 0, 0],
+      legend: { show: false },
+      scales: {
+        x: { time: false, range: () => rangeOf(this.#limits()) },
+        y: { distr: logarithmic ? 3 : 1, range: logarithmic ? logarithmicRange : linearRange },
+      },
+      axes: [
+        {
+          ...axis,
+          size: 22,
+          space: 48,
+          incrs: [1, 2, 5].flatMap((m) => [0, 1, 2, 3, 4, 5, 6, 7].map((p) => m * 10 ** p)).sort((a, b) => a - b),
+          values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? numberText(tick) : "")),
+        },
+        {
+          ...axis,
+          size: (_, values) => Math.max(36, ...(values ?? []).map((value) => 10 + (value ?? "").length * 6.5)),
+          space: 28,
+          values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : numberText(tick, 3))),
+        },
+      ],
+      cursor: {
+        y: false,
+        points: { size: 7, width: 1.5, fill: theme.background },
+        drag: { x: true, y: false, setScale: false, dist: clickDistance },
+        bind: {
+          mousedown: (plot, _target, handler) => (event: MouseEvent) => {
+            if (event.button === 1 || (event.button === 0 && event.shiftKey)) this.#pan(plot, event);
+            else handler(event);
+            return null;
+          },
+          dblclick: () => () => null,
+        },
+      },
+      hooks: {
+        setCursor: [
+          (plot) => {
+            const left = plot.cursor.left ?? -1;
+            this.#events.onPointer(left < 0 ? null : (plot.cursor.idx ?? null));
+          },
+        ],
+        setSelect: [
+          (plot) => {
+            const { left, width } = plot.select;
+            if (width < clickDistance) return;
+            const range = { from: plot.posToVal(left, "x"), to: plot.posToVal(left + width, "x") };
+            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            this.#events.onRange(range);
+          },
+        ],
+        draw: [(plot) => drawMarks(plot, this.#model ?? model)],
+        ready: [(plot) => this.#listen(plot)],
+      },
+    };
+  }
+
+  #listen(plot: uPlot): void {
+    let down: { x: number; y: number } | null = null;
+    plot.over.addEventListener("mousedown", (event) => {
+      down = event.button === 0 && !event.shiftKey ? { x: event.clientX, y: event.clientY } : null;
+    });
+    plot.over.addEventListener("mouseup", (event) => {
+      if (down === null || Math.hypot(event.clientX - down.x, event.clientY - down.y) >= clickDistance) return;
+      down = null;
+      const index = plot.posToIdx(event.clientX - plot.over.getBoundingClientRect().left);
+      if (this.#model !== null && index < this.#model.chart.x.length) this.#events.onClick(index);
+    });
+    // A plain wheel scrolls the page; with Ctrl it zooms, sideways or with Shift it pans.
+    plot.over.addEventListener(
+      "wheel",
+      (event) => {
+        const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+        if (!event.ctrlKey && !sideways) return;
+        event.preventDefault();
+        const { min, max } = this.#limits();
+        const delta = event.deltaX === 0 ? event.deltaY : event.deltaX;
+        if (!event.ctrlKey) {
+          const shift = ((max - min) * delta) / Math.max(1, plot.over.clientWidth);
+          this.#events.onRange({ from: min + shift, to: max + shift });
+          return;
+        }
+        const centre = plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x");
+        const factor = Math.exp(event.deltaY / 300);
+        this.#events.onRange({ from: centre - (centre - min) * factor, to: centre + (max - centre) * factor });
+      },
+      { passive: false },
+    );
+  }
+
+  #pan(plot: uPlot, start: MouseEvent): void {
+    start.preventDefault();
+    const { min, max } = this.#limits();
+    const stepsPerPixel = (max - min) / Math.max(1, plot.over.clientWidth);
+    const move = (event: MouseEvent) => {
+      const shift = (start.clientX - event.clientX) * stepsPerPixel;
+      this.#events.onRange({ from: min + shift, to: max + shift });
+    };
+    const end = () => {
+      document.removeEventListener("mousemove", move);
+      document.removeEventListener("mouseup", end);
+    };
+    document.addEventListener("mousemove", move);
+    document.addEventListener("mouseup", end);
+  }
+}
+
+function alignedData(chart: DrawnChart): uPlot.AlignedData {
+  const columns: (number | null | undefined)[][] = [];
+  for (const { line, raw, band } of chart.drawn) {
+    if (band !== null) columns.push(band.max, band.min);
+    if (raw !== null) columns.push(raw);
+    columns.push(line);
+  }
+  return [chart.x, ...columns] as uPlot.AlignedData;
+}
+
+/** In the order of alignedData. */
+function seriesOptions(chart: DrawnChart, theme: Theme): { series: uPlot.Series[]; bands: uPlot.Band[] } {
+  const series: uPlot.Series[] = [{}];
+  const bands: uPlot.Band[] = [];
+  for (const one of chart.drawn) {
+    const colour = theme.series[one.series.colour % theme.series.length]!;
+    const weak = theme.background.startsWith("rgb(0, 0, 0") ? 0.35 : 0.22;
+    const thin: uPlot.Series = { stroke: "transparent", width: 0, points: { show: false } };
+    if (one.band !== null) {
+      bands.push({
+        series: [series.length, series.length + 1],
+        fill: alpha(colour, one.series.faint ? weak / 2 : weak),
+      });
+      series.push(thin, thin);
+    }
+    if (one.raw !== null) series.push({ ...thin, stroke: alpha(colour, 0.35), width: 1 });
+    const points = one.series.shape === "points";
+    series.push({
+      stroke: colour,
+      width: points ? 1 : 1.5,
+      ...(one.series.faint || points ? { dash: points ? [2, 3] : [5, 4] } : {}),
+      points: points
+        ? { show: true, size: 7, fill: theme.background, stroke: colour, width: 1.5 }
+        : { size: 4, fill: colour, stroke: colour, filter: (plot, index) => lonePoints(plot, index) },
+    });
+  }
+  return { series, bands };
+}
+
+function alpha(colour: string, share: number): string {
+  return colour.replace("rgb(", "rgba(").replace(")", `, ${share})`);
+}
+
+/** Values without a neighbour to draw a line to; all values where there is room for them. */
+function lonePoints(plot: uPlot, seriesIndex: number): number[] | null {
+  const values = plot.data[seriesIndex]!;
+  const [first, last] = [plot.valToIdx(plot.scales["x"]!.min ?? 0), plot.valToIdx(plot.scales["x"]!.max ?? 0)];
+  const roomy = plot.bbox.width / (last - first + 1) > 14 * devicePixelRatio;
+  const indices: number[] = [];
+  const neighbour = (from: number, step: number) => {
+    for (let at = from + step; at >= 0 && at < values.length; at += step) {
+      if (values[at] !== undefined) return values[at];
+    }
+    return null;
+  };
+  for (let at = first; at <= last; at++) {
+    const value = values[at];
+    if (value === null || value === undefined) continue;
+    if (roomy || (neighbour(at, -1) === null && neighbour(at, 1) === null)) indices.push(at);
+  }
+  return indices;
+}
+
+const rangeOf = ({ min, max }: { min: number; max: number }): [number, number] => [min, max];
+
+function linearRange(_: uPlot, min: number | null, max: number | null): [number, number] {
+  if (min === null || max === null || !Number.isFinite(min) || !Number.isFinite(max)) return [0, 1];
+  if (min === max) {
+    const room = Math.abs(min) * 0.1 || 0.5;
+    return [min - room, max + room];
+  }
+  const room = (max - min) * 0.06;
+  // A quantity that is never negative does not get an axis that is.
+  return [min >= 0 && min - room < 0 ? 0 : min - room, max + room];
+}
+
+function logarithmicRange(_: uPlot, min: number | null, max: number | null): [number, number] {
+  if (min === null || max === null || !(min > 0) || !Number.isFinite(max)) return [0.1, 10];
+  return [10 ** Math.floor(Math.log10(min)), 10 ** Math.ceil(Math.log10(max * 1.0001))];
+}
+
+/** Where attempts resumed, and where values are that cannot be drawn. */
+function drawMarks(plot: uPlot, { chart, marks, theme }: PlotModel): void {
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio;
+  const { min, max } = plot.scales["x"]!;
+  const inside = (x: number) => x >= (min ?? 0) && x <= (max ?? 0);
+  ctx.save();
+  ctx.strokeStyle = theme.muted;
+  ctx.fillStyle = theme.muted;
+  ctx.lineWidth = scale;
+  ctx.font = theme.font.replace(/^(\d+)px/, (_, size: string) => `${Number(size) * scale * 0.95}px`);
+  ctx.textBaseline = "top";
+  for (const mark of marks) {
+    if (!inside(mark.step)) continue;
+    const x = Math.round(plot.valToPos(mark.step, "x", true)) + 0.5;
+    ctx.setLineDash([2 * scale, 3 * scale]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    const width = ctx.measureText(mark.label).width;
+    const fits = x + 4 * scale + width <= bbox.left + bbox.width;
+    ctx.fillText(mark.label, fits ? x + 4 * scale : x - 4 * scale - width, bbox.top + scale);
+  }
+  ctx.setLineDash([]);
+  ctx.fillStyle = theme.error;
+  const size = 4 * scale;
+  const base = bbox.top + bbox.height;
+  for (const { x: at } of chart.bad) {
+    if (!inside(at)) continue;
+    const x = plot.valToPos(at, "x", true);
+    ctx.beginPath();
+    ctx.moveTo(x - size, base);
+    ctx.lineTo(x + size, base);
+    ctx.lineTo(x, base - 1.8 * size);
+    ctx.closePath();
+    ctx.fill();
+  }
+  ctx.restore();
+}
