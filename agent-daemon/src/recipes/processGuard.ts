@@ -33,6 +33,18 @@ export function catchStrayErrors(told: (error: unknown) => void): Guard {
   };
 }
 
+/**
+ * Whether a stray error can have come from the recipe's code: its stack names a file of the recipe's folder, or it has no stack that
+ * names any file. Stacks are mapped to sources, so frames of a recipe name its own files.
+ */
+export function ofRecipe(thrown: unknown, recipeFolder: string): boolean {
+  const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
+  const frames = stack.split("\n").filter((line) => /^\s+at .*(file:|\/)/.test(line) && !line.includes("node:"));
+  return (
+    frames.length === 0 || frames.some((line) => line.includes(recipeFolder) || /recipe-[0-9a-f]{32}\.mjs/.test(line))
+  );
+}
+
 /** A stray error as a warning; where its stack names a place, the sentence does too. */
 export function strayError(thrown: unknown): RollscopeError {
   return new RollscopeError("RECIPE_CODE_FAILED", `An error was thrown outside of any rollout: ${describe(thrown)}.`, {

@@ -1,6 +1,6 @@
-// Writes and reads a run's journal.jsonl. Only the coordinator of a run writes it; readers tolerate a last line that a crash
+// Writes and reads a run's journal. Only the coordinator of a run writes it; readers tolerate a last line that a crash
 // tore, and a writer that opens such a file cuts that line off and says so. Whole lines are never changed.
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import {
   type JournalEvent,
@@ -8,6 +8,14 @@ import {
   journalEventSchema,
   journalLine,
 } from "../../../protocol/journal.ts";
+import {
+  journalFiles,
+  type RotationLimits,
+  readOrNothing,
+  rotateJournal,
+  rotationLimits,
+  snapshotEnd,
+} from "./journalFiles.ts";
 
 export interface JournalContents {
   readonly events: readonly JournalEvent[];
@@ -17,9 +25,24 @@ export interface JournalContents {
   readonly unreadable: readonly { readonly line: number; readonly reason: string }[];
 }
 
-/** The events of a journal; an absent file has none. */
+/**
+ * The events of a journal that are kept, in order; an absent file has none. Of those before its last rotation, a snapshot keeps what
+ * views need, so their numbers have gaps.
+ */
 export function readJournal(file: string): JournalContents {
-  const bytes = readOrNothing(file);
+  const files = journalFiles(file);
+  for (;;) {
+    const snapshot = readOrNothing(files.snapshot);
+    const upTo = snapshotEnd(snapshot);
+    const before = parseLines(snapshot.subarray(upTo === 0 ? snapshot.length : snapshot.indexOf(0x0a) + 1));
+    const now = parseLines(readOrNothing(files.current));
+    const events = [...before.events, ...now.events.filter(({ n }) => n > upTo)];
+    // A rotation between the two reads shows in a newer snapshot.
+    if (snapshotEnd(readOrNothing(files.snapshot)) === upTo) return { ...now, events };
+  }
+}
+
+function parseLines(bytes: Buffer): JournalContents {
   const whole = bytes.lastIndexOf(0x0a) + 1;
   const events: JournalEvent[] = [];
   const unreadable: { line: number; reason: string }[] = [];
@@ -33,15 +56,6 @@ export function readJournal(file: string): JournalContents {
     }
   }
   return { events, tornBytes: bytes.length - whole, unreadable };
-}
-
-function readOrNothing(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return Buffer.alloc(0);
-    throw error;
-  }
 }
 
 export interface Journal {
@@ -58,12 +72,21 @@ export interface Journal {
  * @param now milliseconds since 1970
  * @throws RUN_FOLDER_UNWRITABLE naming the file
  */
-export function openJournal(file: string, attempt: number, now: () => number): Journal {
-  const { number, tornBytes, descriptor } = unwritable(file, () => {
-    const descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
-    return { descriptor, ...cutTornLine(descriptor) };
+export function openJournal(
+  file: string,
+  attempt: number,
+  now: () => number,
+  limits: RotationLimits = rotationLimits,
+): Journal {
+  const files = journalFiles(file);
+  const open = () => openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
+  const opened = unwritable(file, () => {
+    const descriptor = open();
+    return { descriptor, ...cutTornLine(descriptor), upTo: snapshotEnd(readOrNothing(files.snapshot)) };
   });
-  let n = number;
+  const { tornBytes } = opened;
+  let { descriptor } = opened;
+  let n = Math.max(opened.number, opened.upTo);
   return {
     tornBytes,
     append(body) {
@@ -81,6 +104,10 @@ export function openJournal(file: string, attempt: number, now: () => number): J
           ftruncateSync(descriptor, end);
           throw error;
         }
+        if (end + line.length < limits.fileBytes) return;
+        rotateJournal(files, limits);
+        closeSync(descriptor);
+        descriptor = open();
       });
       return event;
     },

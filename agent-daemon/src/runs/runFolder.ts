@@ -14,6 +14,7 @@ import {
 import { basename, join, resolve, sep } from "node:path";
 import { z } from "zod";
 import { RollscopeError } from "../../../protocol/errors.ts";
+import { journalFiles } from "./journalFiles.ts";
 
 export interface RunFolder {
   /** Absolute path. */
@@ -38,7 +39,7 @@ export function runFolderAt(path: string): RunFolder {
   const inside = (name: string) => join(absolute, name);
   return {
     path: absolute,
-    run: writtenId(inside("journal.jsonl")) ?? basename(absolute),
+    run: writtenId(headOfJournal(absolute, 65_536)) ?? basename(absolute),
     name: basename(absolute),
     config: inside("config.resolved.yaml"),
     recipe: inside("recipe"),
@@ -54,8 +55,14 @@ export function runFolderAt(path: string): RunFolder {
 
 /** The id in the first begin of a run; null when none was written. */
 function writtenId(journal: string): string | null {
-  const id = /"type":"started","run":("(?:[^"\\]|\\.)*")/.exec(headOf(journal, 65_536))?.[1];
+  const id = /"type":"started","run":("(?:[^"\\]|\\.)*")/.exec(journal)?.[1];
   return id === undefined ? null : z.string().parse(JSON.parse(id));
+}
+
+/** Its first bytes, also when it was rotated since. */
+function headOfJournal(folder: string, length: number): string {
+  const { snapshot, current } = journalFiles(join(folder, "journal.jsonl"));
+  return headOf(existsSync(snapshot) ? snapshot : current, length);
 }
 
 function headOf(file: string, length: number): string {
@@ -200,5 +207,5 @@ export function findRun(wanted: string, outputDir: string): RunFolder {
 
 /** Milliseconds since 1970 of a run's first event. */
 function startOf(folder: RunFolder): number {
-  return Number(/"at":(\d+)/.exec(headOf(folder.journal, 256))?.[1] ?? 0);
+  return Number(/"at":(\d+)/.exec(headOfJournal(folder.path, 256))?.[1] ?? 0);
 }

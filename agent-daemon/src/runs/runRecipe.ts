@@ -12,11 +12,12 @@ import { DataCursor } from "../recipes/dataOrder.ts";
 import { loadRecipe } from "../recipes/loadRecipe.ts";
 import { dataSeed, loadTasks } from "../recipes/loadTasks.ts";
 import { ensureModel } from "../recipes/models.ts";
-import { catchStrayErrors, forbidExit, strayError } from "../recipes/processGuard.ts";
+import { catchStrayErrors, forbidExit, ofRecipe, strayError } from "../recipes/processGuard.ts";
 import type { Clock } from "../sampling/clock.ts";
 import { openFileBlobs } from "../store/fileBlobs.ts";
 import { openSqliteStore } from "../store/sqliteStore.ts";
 import type { TrainerSetup } from "../training/trainerSetup.ts";
+import { type BlockedLimits, watchBlocked } from "./blockedWatch.ts";
 import { startControlServer } from "./controlServer.ts";
 import { hashDataFiles, requireSameData } from "./dataFiles.ts";
 import { describeEnvironment, readRunEnvironment, writeRunEnvironment } from "./environment.ts";
@@ -107,16 +108,18 @@ async function runAttempt(request: RunRequest, closing: Closing, attempt: number
   const { folder } = request;
   const journal = closing.add(openJournal(folder.journal, attempt, clock.now), (opened) => opened.dispose());
   const report = createReport(journal, request.observer, 0);
-  closing.add(guardRecipeCode(report), (guard) => guard.dispose());
+  closing.add(guardRecipeCode(report, request), (guard) => guard.dispose());
+  closing.add(watchBlocked(blockedLimits(request.config)), (watch) => watch.dispose());
   let end: RunEnd;
   try {
     end = await runUntilEnd(request, report, closing, journal.tornBytes);
   } catch (error) {
-    const stopped = request.stops.now.aborted;
+    const { failure, now } = request.stops;
+    const stopped = failure === null && now.aborted;
     end = {
       status: stopped ? "stopped" : "failed",
       step: report.step,
-      error: stopped ? null : folderError(error, folder),
+      error: stopped ? null : folderError(failure?.error ?? error, folder),
       record: null,
     };
   }
@@ -126,11 +129,20 @@ async function runAttempt(request: RunRequest, closing: Closing, attempt: number
   return end;
 }
 
-/** Recipe code fails its own record at most. The same stray error is told once. */
-function guardRecipeCode(report: RunReport): { dispose(): void } {
+/** As long as the recipe lets its own code take, at least a minute. */
+function blockedLimits({ sampling }: RecipeConfig): BlockedLimits {
+  return { warn: 10_000, kill: 1000 * Math.max(60, sampling.rolloutTimeout, sampling.evaluateTimeout) };
+}
+
+/** Recipe code fails its own record at most; an error of anybody else's code ends the run. The same stray error is told once. */
+function guardRecipeCode(report: RunReport, { recipeFolder, stops }: RunRequest): { dispose(): void } {
   const told = new Set<string>();
   const exit = forbidExit();
   const stray = catchStrayErrors((thrown) => {
+    if (!ofRecipe(thrown, recipeFolder)) {
+      stops.fail(thrown);
+      return;
+    }
     const error = strayError(thrown);
     if (told.has(error.message) || told.size >= mostStrayErrors) return;
     told.add(error.message);

@@ -7,10 +7,14 @@ export interface StopSwitch {
   /** Aborted by the second request to stop, or by stopNow; its reason is RUN_STOPPED. */
   readonly now: AbortSignal;
   readonly stopping: boolean;
+  /** What ended the run from outside of its loop; null when nothing did. */
+  readonly failure: { readonly error: unknown } | null;
   readonly pausing: boolean;
   /** First call: stop at the next safe point. Second call: at once. */
   stop(): void;
   stopNow(): void;
+  /** Ends the run at once as failed: something broke that the loop does not see. */
+  fail(error: unknown): void;
   pause(): void;
   resume(): void;
   /** Waits while paused; false when the run shall end here. `onPaused` is called once if it has to wait. */
@@ -23,6 +27,7 @@ export function createStopSwitch(): StopSwitch {
   setMaxListeners(0, now.signal);
   let stopping = false;
   let pausing = false;
+  let failure: StopSwitch["failure"] = null;
   const wake: (() => void)[] = [];
   const changed = () => {
     for (const each of wake.splice(0)) each();
@@ -53,6 +58,13 @@ export function createStopSwitch(): StopSwitch {
       changed();
     },
     stopNow,
+    get failure() {
+      return failure;
+    },
+    fail(error) {
+      failure ??= { error };
+      stopNow();
+    },
     pause() {
       if (stopping) return;
       pausing = true;
