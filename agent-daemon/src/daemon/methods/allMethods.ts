@@ -6,8 +6,9 @@ import { machineMethods } from "./machineMethods.ts";
 import type { CreateMethods, DaemonServices, MethodCall } from "./methodTypes.ts";
 import { metricMethods } from "./metricMethods.ts";
 import { runMethods } from "./runMethods.ts";
+import { trajectoryMethods } from "./trajectoryMethods.ts";
 
-const modules: readonly CreateMethods[] = [runMethods, metricMethods, machineMethods];
+const modules: readonly CreateMethods[] = [runMethods, metricMethods, machineMethods, trajectoryMethods];
 
 /** Answered by the server itself. */
 export const serverMethods = ["hello", "shutdown"] as const satisfies readonly DaemonMethod[];

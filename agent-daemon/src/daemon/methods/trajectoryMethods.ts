@@ -1,0 +1,161 @@
+// Methods about trajectories of runs and files, and about what became of a step's tokens. Open trajectories are kept while clients
+// look at them; a client that goes away closes its own.
+import type { DaemonResult } from "../../../../protocol/daemonMethods.ts";
+import { RollscopeError } from "../../../../protocol/errors.ts";
+import type { Waterfall } from "../../../../protocol/runView.ts";
+import type { TokenColumnName, TrajectorySource } from "../../../../protocol/trajectoryView.ts";
+import { explainZeroLoss } from "../explainZeroLoss.ts";
+import type { OpenTrajectory } from "../trajectories/openTrajectory.ts";
+import { listRecords, recordsOfStep } from "../trajectories/recordRows.ts";
+import { openRecordTrajectory, type RecordSource } from "../trajectories/recordTrajectory.ts";
+import { openRunReaders } from "../trajectories/runReaders.ts";
+import { runWaterfall, stepWaterfall, type WaterfallSource } from "../waterfall.ts";
+import type { CreateMethods, MethodCall, MethodSession } from "./methodTypes.ts";
+
+interface Opened {
+  readonly trajectory: Promise<OpenTrajectory>;
+  readonly viewers: Set<MethodSession>;
+  release(): void;
+}
+
+export const trajectoryMethods: CreateMethods = ({ runs }) => {
+  const readers = openRunReaders();
+  const opened = new Map<string, Opened>();
+  const waterfalls = new Map<string, Waterfall>();
+
+  const close = (key: string, session: MethodSession | null) => {
+    const entry = opened.get(key);
+    if (entry === undefined) return;
+    if (session !== null) entry.viewers.delete(session);
+    if (session !== null && entry.viewers.size > 0) return;
+    opened.delete(key);
+    entry.release();
+    void entry.trajectory.then((trajectory) => trajectory.dispose()).catch(() => {});
+  };
+
+  /** The trajectory of a source, opened when it is not; a session that looked at it closes it when it ends. */
+  const trajectoryOf = async (source: TrajectorySource, { session }: MethodCall): Promise<OpenTrajectory> => {
+    const key = JSON.stringify(source);
+    let entry = opened.get(key);
+    if (entry === undefined) {
+      entry = open(source, key);
+      opened.set(key, entry);
+    }
+    if (!entry.viewers.has(session)) {
+      entry.viewers.add(session);
+      session.onEnd(() => close(key, session));
+    }
+    try {
+      return await entry.trajectory;
+    } catch (error) {
+      close(key, null);
+      throw error;
+    }
+  };
+
+  const open = (source: TrajectorySource, key: string): Opened => {
+    const viewers = new Set<MethodSession>();
+    let release = () => {};
+    const changed = async () => {
+      const trajectory = await opened.get(key)?.trajectory;
+      if (trajectory === undefined) return;
+      const outline = trajectory.outline();
+      for (const viewer of viewers) void viewer.notify("trajectory/changed", { source, outline });
+    };
+    const trajectory = (async () => {
+      if (source.kind === "file") throw noFiles(source.path);
+      const held = await readers.hold(runs.folder(source.folder));
+      release = held.release;
+      return openRecordTrajectory(held.source, source.record, () => void changed().catch(() => {}));
+    })();
+    return { trajectory, viewers, release: () => release() };
+  };
+
+  const read = <T>(folder: string, work: (source: RecordSource) => Promise<T>) =>
+    readers.read(runs.folder(folder), work);
+
+  return {
+    handlers: {
+      "trajectories/list": (request) => read(request.folder, (source) => listRecords(source, request)),
+      "trajectories/ofStep": ({ folder, step }) =>
+        read(folder, async (source) => ({ rows: await recordsOfStep(source, step) })),
+      "trajectory/open": async ({ source }, call) => (await trajectoryOf(source, call)).outline(),
+      "trajectory/close": async ({ source }, { session }) => {
+        close(JSON.stringify(source), session);
+        return {};
+      },
+      "trajectory/turns": async ({ source, from, to }, call) => ({
+        turns: await (await trajectoryOf(source, call)).turns(from, to),
+      }),
+      "trajectory/part": async ({ source, turn, part, from, to }, call) =>
+        (await trajectoryOf(source, call)).part(turn, part, from, to),
+      "trajectory/raw": async ({ source, turn }, call) => ({
+        text: await (await trajectoryOf(source, call)).raw(turn),
+      }),
+      "trajectory/tokens": async ({ source, from, to, columns, row }, call) => {
+        const trajectory = await trajectoryOf(source, call);
+        return call.session.bulk(await trajectory.tokens({ from, to, columns: columns as TokenColumnName[], row }));
+      },
+      "trajectory/extreme": async ({ source, column, row, most }, call) =>
+        (await trajectoryOf(source, call)).extreme(column as TokenColumnName, row, most),
+      "trajectory/search": async ({ source, text, fromTurn, limit }, call) =>
+        (await trajectoryOf(source, call)).search(text, fromTurn, limit),
+      "trajectory/siblings": async ({ source }, call) => ({
+        rows: await (await trajectoryOf(source, call)).siblings(),
+      }),
+      "trajectory/image": async ({ source, handle }, call) =>
+        call.session.bulk(await (await trajectoryOf(source, call)).image(handle)),
+      "run/waterfall": ({ folder, step }) =>
+        read(folder, async (source) => {
+          const found = await waterfallOf(waterfallSource(source), step, (id) => `${folder} ${id}`, waterfalls);
+          if (found === null) throw noStep(folder, step);
+          return found;
+        }),
+      "run/explainZeroLoss": ({ folder, step }) =>
+        read(folder, async (source) => {
+          const found = await explainZeroLoss(waterfallSource(source), step);
+          if (found === null) throw noStep(folder, step);
+          return found satisfies DaemonResult<"run/explainZeroLoss">;
+        }),
+    },
+    async dispose() {
+      for (const key of [...opened.keys()]) close(key, null);
+      await readers.dispose();
+    },
+  };
+};
+
+/** `known` keeps the answers of committed steps: nothing is added to them. */
+async function waterfallOf(
+  source: WaterfallSource,
+  step: number | null,
+  keyOf: (step: string) => string,
+  known: Map<string, Waterfall>,
+): Promise<Waterfall | null> {
+  if (step !== null) return stepWaterfall(source, step);
+  return runWaterfall(source, async ({ id }, compute) => {
+    const found = known.get(keyOf(id)) ?? (await compute());
+    known.set(keyOf(id), found);
+    return found;
+  });
+}
+
+function waterfallSource({ store, blobs, run, config, folder }: RecordSource): WaterfallSource {
+  if (config !== null) return { store, blobs, run, config };
+  throw new RollscopeError("RUN_FOLDER_INVALID", `The configuration of the run in ${folder} cannot be read.`, {
+    next: "Restore config.resolved.yaml in the run's folder.",
+    at: { path: folder },
+  });
+}
+
+function noStep(folder: string, step: number | null): RollscopeError {
+  return new RollscopeError("STORE_NOT_FOUND", `The run in ${folder} has no step ${step}.`, {
+    next: "Choose a step that was committed.",
+  });
+}
+
+function noFiles(path: string): RollscopeError {
+  return new RollscopeError("DAEMON_METHOD_UNAVAILABLE", `${path} cannot be opened in this build.`, {
+    next: "Install a newer version of Rollscope.",
+  });
+}
