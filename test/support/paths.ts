@@ -14,3 +14,8 @@ export function oraclesPath(...parts: string[]): string {
 export function dataPath(...parts: string[]): string {
   return join(process.env["ROLLSCOPE_DATA"] ?? join(shared, "data"), ...parts);
 }
+
+/** Path inside the folder of facts about other projects (`$ROLLSCOPE_REFERENCE`). */
+export function referencePath(...parts: string[]): string {
+  return join(process.env["ROLLSCOPE_REFERENCE"] ?? join(shared, "reference"), ...parts);
+}

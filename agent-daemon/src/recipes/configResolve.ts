@@ -1,6 +1,7 @@
 // Lays layers over each other and parses the result with a schema. The value comes out with the origin of each of its
 // leaves, or not at all: then every problem is listed with the place where it was written.
 import type { z } from "zod";
+import { describeCounterpart, knobsNamed, type SeedKnob, seedStacks } from "../../../protocol/seedKnobs.ts";
 import { knownKeys, nearestKey } from "./configKeys.ts";
 import {
   type ConfigLayer,
@@ -85,6 +86,17 @@ function sizeWord(origin: string): string {
   return origin === "array" || origin === "set" ? " items long" : "";
 }
 
+/** Words that say little: as the last word of a knob of theirs they are no sign that it was meant. */
+const plainWords: ReadonlySet<string> = new Set(["name", "model", "enabled", "backend", "alpha", "seed", "stop"]);
+
+/** The knob of a seed stack that an unknown key is, unless a key of ours is as close. */
+function knobMeant(path: readonly string[], similar: string | null): SeedKnob | null {
+  const knob = knobsNamed(path)[0];
+  if (knob === undefined || (plainWords.has(path.at(-1) ?? "") && knob.path !== path.join("."))) return null;
+  if (knob.counterpart.kind === "key") return knob.counterpart.key === similar ? null : knob;
+  return similar === null ? knob : null;
+}
+
 /** Turns the issues of a schema into problems that name place, key and nearest key. */
 export function problemsOf(
   schema: z.ZodType,
@@ -100,7 +112,9 @@ export function problemsOf(
     if (issue.code === "unrecognized_keys") {
       const path = issue.path.map(String);
       return issue.keys.map((key) => {
-        const nearest = nearestKey(keys, path, key);
+        const similar = nearestKey(keys, path, key);
+        const knob = knobMeant([...path, key], similar);
+        const nearest = knob?.counterpart.kind === "key" ? knob.counterpart.key : similar;
         const known = keys.at(path);
         const here = joinPath([...path, key]);
         return {
@@ -109,11 +123,13 @@ export function problemsOf(
           path: here,
           sentence: `There is no key ${here}.`,
           next:
-            nearest !== null
-              ? `Did you mean ${nearest}?`
-              : known.length > 0
-                ? `Known here: ${known.join(", ")}.`
-                : "Nothing can be set here yet; remove it.",
+            knob !== null
+              ? `${seedStacks[knob.stack]} knows it as ${knob.path}; ${describeCounterpart(knob.counterpart)}.`
+              : nearest !== null
+                ? `Did you mean ${nearest}?`
+                : known.length > 0
+                  ? `Known here: ${known.join(", ")}.`
+                  : "Nothing can be set here yet; remove it.",
           origin: originOf(origins, [...path, key]) ?? whole,
           ...(nearest === null ? {} : { nearest }),
         };

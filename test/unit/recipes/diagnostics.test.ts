@@ -72,6 +72,22 @@ describe("checking a recipe in an editor", () => {
     expect(await diagnose(after)).toEqual([]);
   });
 
+  it("knows what the seed stacks call a key, and renames it", async () => {
+    const text = minimalRecipe.replace("kind: grpo", "kind: grpo\n  clip_ratio_low: 0.1");
+    const [found] = await diagnose(text);
+    expect(found!.next).toBe("AxisRL knows it as grpo.clip_ratio_low; here it is objective.clipLow.");
+    expect(mended(text, found!, "Rename to clipLow")).toContain("  clipLow: 0.1\n");
+    const moved = `${minimalRecipe}num_generations: 4\n`;
+    const [generations] = await diagnose(moved);
+    expect(mended(moved, generations!, "Move to sampling.groupSize")).toBe(
+      `${minimalRecipe}sampling:\n  groupSize: 4\n`,
+    );
+    const [refused] = await diagnose(`${minimalRecipe}sampling:\n  presence_penalty: 1\n`);
+    expect(refused!.next).toMatch(/^AgentRL knows it as presence_penalty; there is no such knob here: a penalty/);
+    const [later] = await diagnose(`${minimalRecipe}training:\n  tp_size: 2\n`);
+    expect(later!.next).toMatch(/not available yet; it comes with part 7/);
+  });
+
   it("marks the value that has the wrong type, and offers those that fit", async () => {
     const text = minimalRecipe.replace("token-mean", "token_mean").replace("group_mean", "none");
     const [found] = await diagnose(text);
