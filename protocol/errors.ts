@@ -125,7 +125,8 @@ export const errorCodes = {
     "recipe.ts threw while it was imported, called process.exit(), or threw outside of any rollout.",
   ),
   RECIPE_DEFINITION_INVALID: permanent("The default export of recipe.ts is no recipe."),
-  CONFIG_SYNTAX: permanent("recipe.yaml is not valid YAML."),
+  CONFIG_FILE_UNREADABLE: permanent("A configuration file that is to be translated cannot be read."),
+  CONFIG_SYNTAX: permanent("A configuration file, recipe.yaml or one to translate, cannot be understood."),
   CONFIG_KEY_UNKNOWN: permanent("There is no key of that name; the nearest one is named."),
   CONFIG_KEY_MISSING: permanent("A key without a default is missing."),
   CONFIG_KEY_UNREAD: permanent("A key was written that nothing reads in this configuration."),
@@ -144,6 +145,15 @@ export const errorCodes = {
   MODEL_DOWNLOAD_FAILED: transient("A download broke off; the next try goes on from there."),
   MODEL_HASH_MISMATCH: transient("What arrived is not the file that was announced; it was deleted."),
   MODEL_CACHE_FAILED: transient("The cache cannot be written."),
+  // import and export
+  IMPORT_FILE_UNREADABLE: permanent("A file of trajectories does not exist, or may not be read."),
+  IMPORT_FORMAT_UNKNOWN: permanent("A file is in no format of trajectories that is known."),
+  IMPORT_FILE_INVALID: permanent("A zip, table or archive is damaged or incomplete."),
+  IMPORT_ROW_INVALID: permanent("A record of a file cannot be read; file and place are named, the others are read."),
+  IMPORT_TRAJECTORY_UNKNOWN: permanent("A file has no trajectory of that number."),
+  IMPORT_CANCELLED: transient("Reading a file was cancelled."),
+  EXPORT_FAILED: permanent("An export could not be written."),
+  EXPORT_NOTHING: permanent("The run has nothing of the kind that was to be exported."),
   // runs and command line
   RUN_NOT_FOUND: permanent("There is no run of that name or path."),
   RUN_AMBIGUOUS: permanent("Several runs begin with that name."),
@@ -174,6 +184,13 @@ export const errorCodes = {
   RUN_START_FAILED: permanent("The process of a run ended before the run began; what it wrote is in the message."),
   RUN_CRASHED: transient("The process of a run ended without saying so; everything that was written is intact."),
   PAGE_HOST_UNSUPPORTED: permanent("A page asked its host for something that a plain browser does by itself."),
+  // editor
+  PAYLOAD_NOT_FOUND: permanent("The editor found no payload: the program that the daemon and runs consist of."),
+  PAYLOAD_INVALID: permanent("What was chosen as the payload holds none."),
+  NODE_NOT_FOUND: permanent("No Node that is new enough can be run."),
+  WORKSPACE_UNTRUSTED: permanent("The editor does not trust the folder, so nothing of it may run."),
+  DEBUG_ATTACH_FAILED: transient("The editor's debugger could not attach to a run."),
+  EXTENSION_FAILED: permanent("The extension failed in a way that has no code of its own: a fault of Rollscope."),
 } as const satisfies Record<string, CodeFacts>;
 
 export type ErrorCode = keyof typeof errorCodes;

@@ -1,12 +1,13 @@
-// Writes the tables of docs/ that come from code: the keys of recipe.yaml, the error codes, the exit codes, the metrics. A
+// Writes the tables of docs/ that come from code: the keys of recipe.yaml, the knobs of other stacks, the error codes, the exit codes, the metrics. A
 // table stands between two comments, <!-- generated: NAME --> and <!-- end -->. `--check` compares instead of writing.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { rootDir } from "./paths.mjs";
 
-const { recipeJsonSchema, errorCodes, exitCodes, exitOfError, stepMetricDefinitions, stepTimingDefinitions } =
+const { recipeJsonSchema, errorCodes, exitCodes, exitOfError, stepMetricDefinitions, stepTimingDefinitions, ...seed } =
   await importSources(`
+    export { laterParts, seedKnobs } from "./protocol/seedKnobs.ts";
     export { recipeJsonSchema } from "./protocol/recipeJsonSchema.ts";
     export { errorCodes } from "./protocol/errors.ts";
     export { stepMetricDefinitions, stepTimingDefinitions } from "./protocol/metrics.ts";
@@ -15,6 +16,7 @@ const { recipeJsonSchema, errorCodes, exitCodes, exitOfError, stepMetricDefiniti
 
 const tables = {
   "docs/RECIPES.md": { keys: keyTables(recipeJsonSchema()) },
+  "docs/KNOBS.md": { agentrl: knobTable("agentrl"), axisrl: knobTable("axisrl") },
   "docs/ERRORS.md": { codes: errorTables() },
   "docs/CLI.md": { "exit codes": exitTable(), metrics: metricTable() },
 };
@@ -127,6 +129,18 @@ function bounds(node) {
 
 function code(text) {
   return `\`${text}\``;
+}
+
+/** What each knob of another stack is called here, or why it is not there. */
+function knobTable(stack) {
+  const rows = seed.seedKnobs
+    .filter((knob) => knob.stack === stack)
+    .map(({ path, counterpart }) => {
+      if (counterpart.kind === "key") return [code(path), code(counterpart.key), counterpart.note ?? ""];
+      if (counterpart.kind === "refused") return [code(path), "refused", counterpart.reason];
+      return [code(path), `part ${counterpart.part}`, `not available yet: ${seed.laterParts[counterpart.part]}`];
+    });
+  return table(["knob", "here", ""], rows);
 }
 
 /** One table an area, which is the first word of a code. */

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { distance } from "fastest-levenshtein";
 import { RollscopeError } from "../../../protocol/errors.ts";
+import { type SeedStack, seedStacks } from "../../../protocol/seedKnobs.ts";
 import { isOverride } from "../recipes/configOverrides.ts";
 import { checkCommand } from "./commands/check.ts";
 import { controlCommand } from "./commands/control.ts";
@@ -12,6 +13,7 @@ import { inspectCommand } from "./commands/inspect.ts";
 import { listCommand } from "./commands/list.ts";
 import { fetchModel, listModels, verifyModels } from "./commands/models.ts";
 import { type RunServices, resumeCommand, runCommand } from "./commands/run.ts";
+import { translateCommand } from "./commands/translate.ts";
 import { describeExitCodes, type ExitName, exitOfError } from "./exitCodes.ts";
 import { createOutput, type Output, type Streams } from "./output.ts";
 
@@ -26,6 +28,7 @@ interface Options {
   readonly profile?: string;
   readonly types?: true;
   readonly origins?: true;
+  readonly from?: SeedStack;
   readonly now?: true;
   readonly step?: number;
   readonly group?: string;
@@ -178,8 +181,9 @@ export async function runProgram(words: readonly string[], context: ProgramConte
       "check <recipe>",
       "Say everything that is wrong with a recipe, with file, line and nearest key, without running it.",
       "rollscope check recipes/arithmetic-grpo --objective.clipLow=0.1",
-      (words, options, output) =>
-        checkCommand(
+      (words, options, output) => {
+        if (options.from !== undefined) return translateCommand(words[0] ?? "", options.from, output);
+        return checkCommand(
           words[0] ?? "",
           {
             ...recipeArguments(words, options, "check"),
@@ -187,9 +191,15 @@ export async function runProgram(words: readonly string[], context: ProgramConte
             origins: options.origins === true,
           },
           output,
-        ),
+        );
+      },
     ),
   )
+    .addOption(
+      new Option("--from <stack>", "Translate a configuration of another stack into a recipe.").choices(
+        Object.keys(seedStacks),
+      ),
+    )
     .option("--types", "Check the types of the recipe's code too.")
     .option("--origins", "Show where each value comes from.");
 
@@ -246,7 +256,7 @@ export async function runProgram(words: readonly string[], context: ProgramConte
 function overridesOf(words: readonly string[], command: string): string[] {
   const wrong = words.find((word) => !isOverride(word));
   if (wrong === undefined) return [...words];
-  const options = ["--profile", "--json", "--output-dir", "--types", "--origins", "--help"];
+  const options = ["--profile", "--json", "--output-dir", "--types", "--origins", "--from", "--help"];
   const nearest = options.find((option) => distance(option, wrong) <= 2);
   throw new RollscopeError("COMMAND_INVALID", `${wrong} is neither an option of ${command} nor --path.to.key=value.`, {
     next: nearest === undefined ? `\`rollscope ${command} --help\` lists the options.` : `Did you mean ${nearest}?`,
