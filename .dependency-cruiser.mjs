@@ -70,6 +70,18 @@ export default {
       from: { path: "^webview/", pathNot: "^webview/shared/controls\\.tsx$" },
       to: { path: "@vscode/webview-ui-toolkit" },
     },
+    {
+      name: "extension-imports-protocol-only",
+      severity: "error",
+      from: { path: "^extension/" },
+      to: { path: "^(agent-daemon|native|webview|recipes|scripts)/" },
+    },
+    {
+      name: "vscode-in-extension-only",
+      severity: "error",
+      from: { pathNot: "^(extension|test)/" },
+      to: { path: "^(vscode|node_modules/@types/vscode)" },
+    },
     { name: "product-imports-no-tests", severity: "error", from: { pathNot: "^test/" }, to: { path: "^test/" } },
     ...layerRules,
   ],

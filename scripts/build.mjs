@@ -1,8 +1,9 @@
-// Bundles the command line, the recipe API and the pages into dist/, which runs without the TypeScript sources.
+// Bundles the command line, the recipe API, the pages and the extension into dist/, which runs without the TypeScript sources.
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { bundleExtension } from "./buildExtension.mjs";
 import { bundlePages } from "./buildPages.mjs";
 import { rootDir } from "./paths.mjs";
 
@@ -34,6 +35,8 @@ export async function bundle(say) {
   chmodSync(join(rootDir, "dist", "cli.mjs"), 0o755);
   say("bundle the pages");
   await bundlePages();
+  say("bundle the extension");
+  await bundleExtension();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

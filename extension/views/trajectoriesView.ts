@@ -1,0 +1,152 @@
+// State of the Trajectories view: which run or file, which step, filter, order, and the pages that were read. Reads by page; a change of
+// any of them starts over. Answers that come too late are dropped.
+import type * as vscode from "vscode";
+import type { TrajectoryRow } from "../../protocol/trajectoryView.ts";
+import type { DaemonConnection } from "../daemon/connection.ts";
+import { asFault } from "../daemon/fault.ts";
+import type { RunsModel } from "../runs/runsModel.ts";
+import { setContextKey } from "../surface.ts";
+import {
+  describeList,
+  type TrajectoryFilter,
+  type TrajectoryList,
+  type TrajectoryOrder,
+  trajectoryLines,
+} from "./trajectoryLines.ts";
+import type { TreeLine } from "./treeLine.ts";
+
+export type TrajectoryPlace =
+  | { readonly kind: "none" }
+  | { readonly kind: "run"; readonly folder: string; readonly name: string }
+  | { readonly kind: "file"; readonly path: string; readonly name: string };
+
+const pageSize = 100;
+
+export class TrajectoriesView {
+  #connection: DaemonConnection;
+  #view: vscode.TreeView<unknown>;
+  #refresh: () => void;
+  #place: TrajectoryPlace = { kind: "none" };
+  #filter: TrajectoryFilter = {};
+  #order: TrajectoryOrder = "created";
+  #descending = true;
+  #rows: TrajectoryRow[] = [];
+  #next: string | null = null;
+  #total = 0;
+  #loaded: Promise<void> | null = null;
+  #generation = 0;
+  #seenStep = -1;
+
+  constructor(connection: DaemonConnection, runs: RunsModel, view: vscode.TreeView<unknown>, refresh: () => void) {
+    this.#connection = connection;
+    this.#view = view;
+    this.#refresh = refresh;
+    runs.onChange(() => this.#follow(runs));
+  }
+
+  get place(): TrajectoryPlace {
+    return this.#place;
+  }
+  get filter(): TrajectoryFilter {
+    return this.#filter;
+  }
+  get order(): TrajectoryOrder {
+    return this.#order;
+  }
+  get descending(): boolean {
+    return this.#descending;
+  }
+
+  show(place: TrajectoryPlace, filter: TrajectoryFilter = {}): void {
+    this.#place = place;
+    this.#filter = filter;
+    setContextKey("rollscope.runSelected", place.kind !== "none");
+    this.reload();
+  }
+
+  filterBy(filter: TrajectoryFilter): void {
+    this.#filter = filter;
+    this.reload();
+  }
+
+  orderBy(order: TrajectoryOrder, descending: boolean): void {
+    this.#order = order;
+    this.#descending = descending;
+    this.reload();
+  }
+
+  reload(): void {
+    this.#generation++;
+    this.#loaded = null;
+    this.#next = null;
+    this.#refresh();
+  }
+
+  async more(): Promise<void> {
+    if (this.#next === null) return;
+    await this.#read(this.#generation, this.#next);
+    this.#refresh();
+  }
+
+  async lines(): Promise<TreeLine[]> {
+    const place = this.#place;
+    if (place.kind === "none") {
+      this.#view.description = "";
+      this.#view.message = "";
+      return [];
+    }
+    this.#view.description = describeList(place.name, this.#filter, this.#order);
+    try {
+      this.#loaded ??= this.#read(this.#generation, null);
+      await this.#loaded;
+    } catch (error) {
+      this.#loaded = null;
+      const { message, next } = asFault(error);
+      this.#view.message = `${message} ${next}`;
+      return [];
+    }
+    this.#view.message = this.#rows.length > 0 ? "" : this.#emptyMessage();
+    const list: TrajectoryList = { rows: this.#rows, total: this.#total, more: this.#next !== null };
+    return trajectoryLines(place.kind === "run" ? place.folder : place.path, list);
+  }
+
+  #emptyMessage(): string {
+    return Object.keys(this.#filter).length > 0
+      ? "No trajectory fits the filter. Change it with Filter Trajectories."
+      : "No trajectories yet. They appear when the first rollouts are over.";
+  }
+
+  async #read(generation: number, after: string | null): Promise<void> {
+    const place = this.#place;
+    if (place.kind === "none") return;
+    if (place.kind === "file") {
+      const { rows } = await this.#connection.request("file/open", { path: place.path });
+      if (generation !== this.#generation) return;
+      this.#rows = [...rows];
+      this.#total = rows.length;
+      this.#next = null;
+      return;
+    }
+    const { rows, next, total } = await this.#connection.request("trajectories/list", {
+      folder: place.folder,
+      filter: this.#filter,
+      order: this.#order,
+      descending: this.#descending,
+      limit: pageSize,
+      after,
+    });
+    if (generation !== this.#generation) return;
+    this.#rows = after === null ? rows : [...this.#rows, ...rows];
+    this.#next = next;
+    this.#total = total;
+  }
+
+  /** New trajectories come with the steps of a run that is shown; a list that was paged on is left as it is. */
+  #follow(runs: RunsModel): void {
+    if (this.#place.kind !== "run") return;
+    const run = runs.get(this.#place.folder);
+    if (run === undefined || run.step === this.#seenStep) return;
+    this.#seenStep = run.step;
+    if (this.#rows.length <= pageSize) this.reload();
+  }
+}
