@@ -30,12 +30,11 @@ export interface SeenRun {
 /** Reads the journal and asks the coordinator, if there is one. */
 export async function seeRun(folder: RunFolder): Promise<SeenRun> {
   const state = await liveState(folder);
-  const { events, unreadable } = readJournal(folder.journal);
+  const { events, endsUnreadable } = readJournal(folder.journal);
   const progress = events.reduce(foldEvent, noProgress);
   if (state !== null) return { progress, status: state.phase === "paused" ? "paused" : "running" };
   if (progress.ended !== null) return { progress, status: progress.ended.status };
-  const lines = events.length + unreadable.length;
-  return { progress, status: unreadable.at(-1)?.line === lines ? "unknown" : "crashed" };
+  return { progress, status: endsUnreadable ? "unknown" : "crashed" };
 }
 
 async function liveState(folder: RunFolder): Promise<ControlState | null> {

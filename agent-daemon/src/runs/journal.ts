@@ -23,6 +23,8 @@ export interface JournalContents {
   readonly tornBytes: number;
   /** Lines that could not be read, with their number from 1. */
   readonly unreadable: readonly { readonly line: number; readonly reason: string }[];
+  /** Whether the last whole line is one of them. */
+  readonly endsUnreadable: boolean;
 }
 
 /**
@@ -55,7 +57,8 @@ function parseLines(bytes: Buffer): JournalContents {
       unreadable.push({ line: index + 1, reason: error instanceof Error ? error.message : String(error) });
     }
   }
-  return { events, tornBytes: bytes.length - whole, unreadable };
+  const endsUnreadable = unreadable.at(-1)?.line === lines.length && lines.length > 0;
+  return { events, tornBytes: bytes.length - whole, unreadable, endsUnreadable };
 }
 
 export interface Journal {
@@ -87,6 +90,19 @@ export function openJournal(
   const { tornBytes } = opened;
   let { descriptor } = opened;
   let n = Math.max(opened.number, opened.upTo);
+  let fullAt = limits.fileBytes;
+  const rotate = (size: number) => {
+    try {
+      rotateJournal(files, limits);
+      const next = open();
+      closeSync(descriptor);
+      descriptor = next;
+      fullAt = limits.fileBytes;
+    } catch {
+      // The event is written; a disk without room for the snapshot may have it later.
+      fullAt = size + limits.fileBytes;
+    }
+  };
   return {
     tornBytes,
     append(body) {
@@ -104,10 +120,7 @@ export function openJournal(
           ftruncateSync(descriptor, end);
           throw error;
         }
-        if (end + line.length < limits.fileBytes) return;
-        rotateJournal(files, limits);
-        closeSync(descriptor);
-        descriptor = open();
+        if (end + line.length >= fullAt) rotate(end + line.length);
       });
       return event;
     },
