@@ -5,27 +5,13 @@ import * as vscode from "vscode";
 import { taskType } from "./contributions.ts";
 import type { LauncherSource } from "./daemon/launcherSource.ts";
 import type { Recipes } from "./recipes.ts";
+import { type RecipeTask, runArguments } from "./recipeTask.ts";
 
-interface RunTask extends vscode.TaskDefinition {
-  /** Folder with recipe.yaml, absolute or below the workspace folder. */
-  readonly recipe: string;
-  readonly profile?: string;
-  readonly overrides?: Readonly<Record<string, string>>;
-}
+interface RunTask extends vscode.TaskDefinition, RecipeTask {}
 
 export interface Tasks {
   readonly provide: () => Promise<vscode.Task[]>;
   readonly resolve: (task: vscode.Task) => Promise<vscode.Task | undefined>;
-}
-
-/** Arguments of the command line. Pure. */
-export function runArguments(recipe: string, definition: Pick<RunTask, "profile" | "overrides">): string[] {
-  return [
-    "run",
-    recipe,
-    ...(definition.profile === undefined ? [] : ["--profile", definition.profile]),
-    ...Object.entries(definition.overrides ?? {}).map(([key, value]) => `${key}=${value}`),
-  ];
 }
 
 export function createTasks(launchers: LauncherSource, recipes: Recipes): Tasks {

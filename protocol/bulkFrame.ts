@@ -2,7 +2,7 @@
 // second socket, a binary WebSocket message, a transferred ArrayBuffer), so that megabytes of tokens never hold up an answer.
 // Layout, little-endian: u32 header length, header (UTF-8 JSON), zeros up to a multiple of 8, then the arrays in order, each padded
 // likewise.
-// On a byte stream (the daemon's socket, `rollscope daemon stdio --bulk`): the client's hello with channel `bulk` and its answer are
+// On a byte stream (the daemon's socket, `rollscope daemon stdio`): the client's hello with channel `bulk` and its answer are
 // JSON-RPC messages as on the first connection; after the answer the daemon sends frames only, each after its length (u32, little-endian).
 import { z } from "zod";
 

@@ -5,34 +5,12 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import * as vscode from "vscode";
-import type { DaemonResult } from "../../protocol/daemonMethods.ts";
 import { asFault, refuse } from "../daemon/fault.ts";
-import { installedPayload, payloadAt } from "../daemon/payload.ts";
+import { installedPayload, payloadAt, rollscopeHome } from "../daemon/payload.ts";
 import { showDone, withProgress } from "../notify.ts";
+import { type DoctorItem, doctorText } from "../reportTexts.ts";
 import type { Services } from "../services.ts";
 import { setContextKey } from "../surface.ts";
-
-type DoctorItem = DaemonResult<"doctor">["items"][number];
-
-const signs: Readonly<Record<DoctorItem["status"], string>> = { ok: "✓", warning: "!", failed: "✗", running: "…" };
-
-export function doctorText(items: readonly DoctorItem[], done: boolean): string {
-  const failed = items.filter(({ status }) => status === "failed").length;
-  const warned = items.filter(({ status }) => status === "warning").length;
-  const sum = !done
-    ? "Trying what a run needs…"
-    : failed > 0
-      ? `${failed} of ${items.length} checks failed. What to do stands beside them.`
-      : warned > 0
-        ? `Runs can start; ${warned} of ${items.length} checks have something to say.`
-        : "Everything that a run needs works on this machine.";
-  const width = Math.max(0, ...items.map(({ title }) => title.length));
-  const lines = items.flatMap(({ status, title, detail, next }) => [
-    `${signs[status]} ${title.padEnd(width)}  ${detail}`,
-    ...(next === null ? [] : [`  ${"".padEnd(width)}  → ${next}`]),
-  ]);
-  return `Rollscope: Check Environment\n\n${sum}\n\n${lines.join("\n")}\n`;
-}
 
 const reportName = "Check Environment.txt";
 
@@ -84,7 +62,7 @@ async function offerPayload(services: Services): Promise<void> {
     "How to Build One": () =>
       services.reports.show(
         "Payload.txt",
-        `In a checkout of Rollscope, run\n\n  npm run package\n\nand choose the file rollscope-<platform>.tar with Rollscope: Check Environment, or unpack it to\n\n  ${installedPayload(homedir(), services.launchers.version)}\n`,
+        `In a checkout of Rollscope, run\n\n  npm run package\n\nand choose the file rollscope-<platform>.tar with Rollscope: Check Environment, or unpack it to\n\n  ${installedPayload(rollscopeHome(process.env, homedir()), services.launchers.version)}\n`,
       ),
   });
 }
@@ -113,7 +91,11 @@ export async function choosePayload(services: Services): Promise<void> {
 }
 
 /** Unpacks beside the target and moves it into place whole. */
-export async function installPayload(file: string, version: string, home = homedir()): Promise<void> {
+export async function installPayload(
+  file: string,
+  version: string,
+  home = rollscopeHome(process.env, homedir()),
+): Promise<void> {
   const target = installedPayload(home, version);
   const draft = `${target}.${process.pid}`;
   await mkdir(dirname(target), { recursive: true });

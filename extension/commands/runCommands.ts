@@ -3,10 +3,10 @@ import { basename, dirname, join } from "node:path";
 import * as vscode from "vscode";
 import { advisoryLinkSchema } from "../../protocol/advisory.ts";
 import type { DebugTarget } from "../../protocol/daemonMethods.ts";
-import type { Explanation, RunSummary } from "../../protocol/runView.ts";
+import type { RunSummary } from "../../protocol/runView.ts";
 import { refuse } from "../daemon/fault.ts";
 import { showDone, withProgress } from "../notify.ts";
-import { shortNumber } from "../runs/describeRun.ts";
+import { explanationText, plainLog } from "../reportTexts.ts";
 import { isActive } from "../runs/runsModel.ts";
 import type { Services } from "../services.ts";
 import { readSetting, setContextKey } from "../surface.ts";
@@ -219,36 +219,12 @@ export async function explainZeroLoss(services: Services, given: unknown): Promi
   await services.reports.show(`${run.recipe}, step ${step}.txt`, explanationText(run, explanation));
 }
 
-export function explanationText(run: RunSummary, explanation: Explanation): string {
-  const lines = [`${run.recipe}, step ${explanation.step}: why is the loss zero?`, "", explanation.answer];
-  for (const [index, cause] of explanation.causes.entries()) {
-    lines.push("", `${index + 1}. ${cause.sentence}`);
-    for (const [name, value] of Object.entries(cause.evidence)) lines.push(`   ${name} = ${shortNumber(value)}`);
-    if (cause.key !== null) lines.push(`   Decided by ${cause.key} in recipe.yaml.`);
-    if (cause.records.length > 0) lines.push(`   Records: ${cause.records.join(", ")}`);
-  }
-  return `${lines.join("\n")}\n`;
-}
-
 export async function showRunLog(services: Services, given: unknown): Promise<void> {
   const run = await pickRun(services, given, "Show Run Log", () => true, startOne);
   if (run === undefined) return;
   const { text, truncated } = await services.connection.request("run/log", { folder: run.folder, bytes: 200_000 });
   const start = truncated ? "… earlier lines are in the run's folder\n" : "";
   await services.reports.show(`${basename(run.folder)}.log`, start + plainLog(text));
-}
-
-/** A log as a terminal would leave it: no escape codes, and of a line that was written over, the last state. */
-export function plainLog(text: string): string {
-  return (
-    text
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what it removes
-      .replaceAll(/\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])/g, "")
-      .replaceAll("\r\n", "\n")
-      .split("\n")
-      .map((line) => line.replace(/\r+$/, "").split("\r").at(-1))
-      .join("\n")
-  );
 }
 
 export async function removeRun(services: Services, given: unknown): Promise<void> {

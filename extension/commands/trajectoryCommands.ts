@@ -6,7 +6,7 @@ import { trajectoryEditorType } from "../contributions.ts";
 import { refuse } from "../daemon/fault.ts";
 import { showDone, withProgress } from "../notify.ts";
 import type { Services } from "../services.ts";
-import { describeFilter, orderNames, trajectoryLine } from "../views/trajectoryLines.ts";
+import { describeFilter, orderNames, parseScore, trajectoryLine } from "../views/trajectoryLines.ts";
 import { sourceTitle } from "../webviews/panels.ts";
 import { folderOf, pickRun } from "./pick.ts";
 
@@ -196,17 +196,6 @@ async function askScore(filter: Filter): Promise<Filter | undefined> {
   if (text === undefined) return undefined;
   const score = parseScore(text);
   return score === null || Object.keys(score).length === 0 ? without(filter, "score") : { ...filter, score };
-}
-
-/** null when it is no such range. */
-export function parseScore(text: string): { min?: number; max?: number } | null {
-  const trimmed = text.trim();
-  if (trimmed === "") return {};
-  const parts = trimmed.split(/\s+/);
-  if (parts.length !== 2) return null;
-  const [min, max] = parts.map((part) => (part === "-" ? undefined : Number(part)));
-  if (Number.isNaN(min) || Number.isNaN(max)) return null;
-  return { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
 }
 
 export async function chooseStep(services: Services): Promise<void> {

@@ -19,7 +19,7 @@ interface Waiting {
 }
 
 export async function openBulkChannel(launcher: Launcher, session: string, version: string): Promise<BulkChannel> {
-  const child = launcher.start(["daemon", "stdio", "--bulk"]);
+  const child = launcher.start(["daemon", "stdio"]);
   const arrived = new Map<number, Uint8Array<ArrayBuffer>>();
   const waiting = new Map<number, Waiting>();
   let gone: Error | null = null;

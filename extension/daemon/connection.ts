@@ -20,7 +20,7 @@ import {
   type NotificationOf,
   protocolVersion,
 } from "../../protocol/daemonMethods.ts";
-import { RollscopeError } from "../../protocol/errors.ts";
+import { type ErrorCode, errorCodes, RollscopeError } from "../../protocol/errors.ts";
 import { type BulkChannel, openBulkChannel } from "./bulkChannel.ts";
 import { asFault, CancelledError, type Fault, isCancelled, refuse } from "./fault.ts";
 import type { Child, Launcher } from "./launch.ts";
@@ -55,6 +55,8 @@ interface Open {
   readonly launcher: Launcher;
   bulk: Promise<BulkChannel> | null;
 }
+
+const bulkAnswerSchema = daemonMethods["metrics/series"].result;
 
 /** Pauses before the tries after a loss, in milliseconds; the last one repeats. */
 const pauses = [250, 1000, 2000, 5000, 10_000, 20_000] as const;
@@ -104,14 +106,19 @@ export class DaemonConnection {
     params: DaemonParams<M>,
     token?: CancellationToken,
   ): Promise<DaemonResult<M>> {
+    return daemonMethods[method].result.parse(await this.relay(method, params, token)) as DaemonResult<M>;
+  }
+
+  /** As `request`, with the answer as it came: for pages, which parse it themselves. */
+  async relay(method: DaemonMethod, params: unknown, token?: CancellationToken): Promise<unknown> {
     const { rpc } = await this.#opened();
-    return (await this.#send(rpc, method, params, token)) as DaemonResult<M>;
+    return await this.#send(rpc, method, params, token);
   }
 
   /** A request whose answer is a bulk frame: its bytes, as they came. */
-  async requestBulk<M extends DaemonMethod>(
-    method: M,
-    params: DaemonParams<M>,
+  async requestBulk(
+    method: DaemonMethod,
+    params: unknown,
     token?: CancellationToken,
   ): Promise<{ readonly id: number; readonly bytes: Uint8Array }> {
     const open = await this.#opened();
@@ -119,7 +126,7 @@ export class DaemonConnection {
     const opening = open.bulk;
     try {
       const bulk = await opening;
-      const answer = (await this.#send(open.rpc, method, params, token)) as { bulk: number };
+      const answer = bulkAnswerSchema.parse(await this.#send(open.rpc, method, params, token));
       return { id: answer.bulk, bytes: await bulk.take(answer.bulk) };
     } catch (error) {
       // A channel that is gone is opened again by the next request; a refused request leaves it as it is.
@@ -153,10 +160,7 @@ export class DaemonConnection {
     token: CancellationToken | undefined,
   ): Promise<unknown> {
     try {
-      const answer = await (token === undefined
-        ? rpc.sendRequest(method, params)
-        : rpc.sendRequest(method, params, token));
-      return daemonMethods[method].result.parse(answer);
+      return await (token === undefined ? rpc.sendRequest(method, params) : rpc.sendRequest(method, params, token));
     } catch (error) {
       if (token?.isCancellationRequested === true) throw new CancelledError();
       if (error instanceof ResponseError) {
@@ -222,10 +226,11 @@ export class DaemonConnection {
         }),
         Promise.race([child.ended, tooLate]).then((how) => {
           const said = child.lastWords();
-          return refuse(
-            "DAEMON_UNREACHABLE",
-            `The daemon did not answer: ${how}.${said === "" ? "" : ` It wrote: ${said.split("\n").at(-1)}`}`,
-            "Run Rollscope: Show Daemon Log to see why, or Rollscope: Check Environment.",
+          throw (
+            spokenError(said) ??
+            new RollscopeError("DAEMON_UNREACHABLE", `The daemon did not answer: ${how}. ${said}`.trim(), {
+              next: "Run Rollscope: Show Daemon Log to see why, or Rollscope: Check Environment.",
+            })
           );
         }),
       ]);
@@ -296,6 +301,13 @@ function close(open: Open): void {
   void open.bulk?.then((bulk) => bulk.dispose()).catch(() => {});
   open.rpc.dispose();
   open.child.end();
+}
+
+/** The error that the command line wrote before it ended; null when it wrote none with a code. */
+export function spokenError(text: string): RollscopeError | null {
+  const match = /error: (.*) \[([A-Z][A-Z_]+)\](?:\r?\n(.*))?/.exec(text);
+  if (match === null || !Object.hasOwn(errorCodes, match[2]!)) return null;
+  return new RollscopeError(match[2] as ErrorCode, match[1]!, { next: match[3] ?? "" });
 }
 
 function lost(sentence: string): RollscopeError {

@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { createLauncher, type Launcher } from "./launch.ts";
 import { askVersion, findNode } from "./nodeProgram.ts";
-import { findPayload } from "./payload.ts";
+import { findPayload, rollscopeHome } from "./payload.ts";
 
 export interface LauncherSource {
   readonly version: string;
@@ -21,6 +21,7 @@ export function createLauncherSource(
         setting: readPayloadSetting(),
         version,
         home: homedir(),
+        rollscopeHome: rollscopeHome(process.env, homedir()),
         path: process.env["PATH"] ?? "",
         extensionFolder,
       });

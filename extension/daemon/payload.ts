@@ -16,14 +16,21 @@ export interface PayloadPlaces {
   readonly setting: string;
   readonly version: string;
   readonly home: string;
+  /** `$ROLLSCOPE_HOME`, else ~/.rollscope. */
+  readonly rollscopeHome: string;
   /** PATH. */
   readonly path: string;
   readonly extensionFolder: string;
 }
 
+/** `$ROLLSCOPE_HOME`, else ~/.rollscope, as the payload itself finds it. */
+export function rollscopeHome(environment: Readonly<Record<string, string | undefined>>, home: string): string {
+  return environment["ROLLSCOPE_HOME"] || join(home, ".rollscope");
+}
+
 /** Where a payload of a version lies once it is installed. */
-export function installedPayload(home: string, version: string): string {
-  return join(home, ".rollscope", "payload", version);
+export function installedPayload(rollscopeHome: string, version: string): string {
+  return join(rollscopeHome, "payload", version);
 }
 
 /**
@@ -43,7 +50,7 @@ export async function findPayload(places: PayloadPlaces): Promise<Payload> {
       "Choose the folder that `npm run package` unpacks to, or clear the setting.",
     );
   }
-  const installed = installedPayload(places.home, places.version);
+  const installed = installedPayload(places.rollscopeHome, places.version);
   const inExtension = join(places.extensionFolder, "payload");
   const found =
     (await payloadAt(installed, "home")) ??

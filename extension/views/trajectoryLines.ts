@@ -100,3 +100,14 @@ export function describeFilter(filter: TrajectoryFilter): string[] {
     ...(filter.text === undefined ? [] : [`“${filter.text}”`]),
   ];
 }
+
+/** A typed range, as in `0.5 -`; null when it is none. */
+export function parseScore(text: string): { min?: number; max?: number } | null {
+  const trimmed = text.trim();
+  if (trimmed === "") return {};
+  const parts = trimmed.split(/\s+/);
+  if (parts.length !== 2) return null;
+  const [min, max] = parts.map((part) => (part === "-" ? undefined : Number(part)));
+  if (Number.isNaN(min) || Number.isNaN(max)) return null;
+  return { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
+}

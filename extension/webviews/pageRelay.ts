@@ -49,12 +49,14 @@ export function createPageRelay(services: RelayServices): PageRelay {
     if (!disposed) post(message);
   };
   const page: Page = {
-    deliver: (delta: RunDelta) => say({ kind: "notification", method: "run/delta", params: delta }),
+    deliver: (delta: RunDelta) => say({ kind: "notification", method: "run/delta", params: wordsForSpecials(delta) }),
   };
   const offs = [
-    connection.on("runs/changed", (params) => say({ kind: "notification", method: "runs/changed", params })),
+    connection.on("runs/changed", (params) =>
+      say({ kind: "notification", method: "runs/changed", params: wordsForSpecials(params) }),
+    ),
     connection.on("trajectory/changed", (params) =>
-      say({ kind: "notification", method: "trajectory/changed", params }),
+      say({ kind: "notification", method: "trajectory/changed", params: wordsForSpecials(params) }),
     ),
     connection.onState((state) => {
       if (state.kind === "connecting") return;
@@ -97,12 +99,12 @@ export function createPageRelay(services: RelayServices): PageRelay {
       return {};
     }
     if (bulkMethods.has(known)) {
-      const frame = await connection.requestBulk(known, params as never, token);
+      const frame = await connection.requestBulk(known, parsed.data, token);
       // After the result, so that the page knows the id when the bytes come.
       queueMicrotask(() => say({ kind: "bulk", bytes: wholeBuffer(frame.bytes) }));
       return { bulk: frame.id };
     }
-    return await connection.request(known, params as never, token);
+    return await connection.relay(known, parsed.data, token);
   };
 
   const reset = () => {
@@ -171,4 +173,12 @@ function wholeBuffer(bytes: Uint8Array): ArrayBuffer {
     return bytes.buffer;
   }
   return bytes.slice().buffer;
+}
+
+/** The editor posts as JSON, which has no NaN and no infinities: they travel as the words that the contract reads. */
+export function wordsForSpecials(value: unknown): unknown {
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  if (Array.isArray(value)) return value.map(wordsForSpecials);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inside]) => [key, wordsForSpecials(inside)]));
 }
