@@ -35,9 +35,11 @@ export function catchStrayErrors(told: (error: unknown) => void): Guard {
 
 /**
  * Whether a stray error can have come from the recipe's code: its stack names a file of the recipe's folder, or it has no stack that
- * names any file. Stacks are mapped to sources, so frames of a recipe name its own files.
+ * names any file. Stacks are mapped to sources, so frames of a recipe name its own files. A coded error is the answer to a call that
+ * the recipe made and did not wait for.
  */
 export function ofRecipe(thrown: unknown, recipeFolder: string): boolean {
+  if (thrown instanceof RollscopeError) return true;
   const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
   const frames = stack.split("\n").filter((line) => /^\s+at .*(file:|\/)/.test(line) && !line.includes("node:"));
   return (
