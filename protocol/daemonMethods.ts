@@ -361,6 +361,7 @@ export const daemonMethods = {
     params: z.object({ folder, text: z.string().nullable() }),
     result: z.object({ values: z.array(z.object({ key: z.string(), value: z.unknown(), origin: z.string() })) }),
   },
+  /** Makes `folder`/`name`; the result's folder is that one, its files are relative to it. */
   "recipe/create": {
     params: z.object({ template: z.enum(["grpo", "blank"]), folder, name: z.string().min(1) }),
     result: z.object({ folder, files: z.array(z.string()) }),

@@ -16,6 +16,7 @@ import { type RunServices, resumeCommand, runCommand } from "./commands/run.ts";
 import { translateCommand } from "./commands/translate.ts";
 import { describeExitCodes, type ExitName, exitOfError } from "./exitCodes.ts";
 import { createOutput, type Output, type Streams } from "./output.ts";
+import { addRecipeCommands } from "./recipeCommands.ts";
 
 export interface ProgramContext extends Omit<RunServices, "stdout"> {
   readonly streams: Streams;
@@ -202,6 +203,8 @@ export async function runProgram(words: readonly string[], context: ProgramConte
     )
     .option("--types", "Check the types of the recipe's code too.")
     .option("--origins", "Show where each value comes from.");
+
+  addRecipeCommands(program, add, { ...services, environment });
 
   const models = program.command("models").description("Models: what is fetched, fetching, checking.");
   add(models, "list", "List fetched models and named sources.", "rollscope models list", (_words, _options, output) =>

@@ -1,11 +1,12 @@
 // Type errors of a recipe's code, by the TypeScript that the person has. `check` shows them; a run never needs them, so a
-// machine without TypeScript or without the API's declarations only gets a note.
+// machine without TypeScript only gets a note.
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type * as TypeScript from "typescript";
 import type { CodeProblem } from "./loadRecipe.ts";
+import { shippedPath } from "./shippedFiles.ts";
 
 export type TypeCheck =
   | { readonly kind: "checked"; readonly problems: readonly CodeProblem[] }
@@ -29,8 +30,9 @@ async function findTypeScript(file: string): Promise<typeof TypeScript | null> {
 /** Type-checks recipe.ts and what it imports. */
 export async function checkTypes(file: string): Promise<TypeCheck> {
   if (!file.endsWith(".ts")) return { kind: "checked", problems: [] };
-  const api = fileURLToPath(new URL("./api.ts", import.meta.url));
-  if (!existsSync(api)) return { kind: "skipped", because: "this installation has no type declarations" };
+  const source = fileURLToPath(new URL("./api.ts", import.meta.url));
+  const api = existsSync(source) ? source : shippedPath("recipes", "templates", "types", "recipe.d.ts");
+  const nodeTypes = fileURLToPath(new URL("../../../node_modules/@types", import.meta.url));
   const ts = await findTypeScript(file);
   if (ts === null) return { kind: "skipped", because: "TypeScript is not installed" };
 
@@ -43,8 +45,10 @@ export async function checkTypes(file: string): Promise<TypeCheck> {
     skipLibCheck: true,
     allowImportingTsExtensions: true,
     resolveJsonModule: true,
-    types: ["node"],
-    typeRoots: [fileURLToPath(new URL("../../../node_modules/@types", import.meta.url))],
+    // Without the declarations of Node, those of the web have what both know: timers, URL, fetch, AbortSignal.
+    ...(existsSync(nodeTypes)
+      ? { types: ["node"], typeRoots: [nodeTypes] }
+      : { types: [], lib: ["lib.es2023.d.ts", "lib.dom.d.ts"] }),
     paths: { "rollscope/recipe": [api] },
   };
   const program = ts.createProgram([file], options);

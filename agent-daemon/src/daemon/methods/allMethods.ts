@@ -5,6 +5,7 @@ import { RollscopeError } from "../../../../protocol/errors.ts";
 import { machineMethods } from "./machineMethods.ts";
 import type { CreateMethods, DaemonServices, MethodCall } from "./methodTypes.ts";
 import { metricMethods } from "./metricMethods.ts";
+import { recipeMethods } from "./recipeMethods.ts";
 import { runMethods } from "./runMethods.ts";
 import { trajectoryMethods } from "./trajectoryMethods.ts";
 
