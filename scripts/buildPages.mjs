@@ -6,6 +6,16 @@ import { rootDir } from "./paths.mjs";
 
 const webview = join(rootDir, "webview");
 
+/** zod's messages in fifty languages: no person reads them here. */
+export const withoutLocales = {
+  name: "without-locales",
+  setup(build) {
+    build.onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, ({ path, resolveDir }) =>
+      resolveDir.includes(join("node_modules", "zod")) ? { path: join(resolveDir, path, "..", "en.js") } : undefined,
+    );
+  },
+};
+
 /** Writes <page>.js and <page>.css; a page is a folder with a main.tsx. */
 export async function bundlePages() {
   const pages = readdirSync(webview).filter((name) => existsSync(join(webview, name, "main.tsx")));
@@ -20,6 +30,7 @@ export async function bundlePages() {
     jsx: "automatic",
     jsxImportSource: "preact",
     minify: true,
+    plugins: [withoutLocales],
     sourcemap: "linked",
     legalComments: "none",
     tsconfig: join(webview, "tsconfig.json"),

@@ -284,7 +284,7 @@ function Legend({ series, cursor }: { series: readonly ChartSeries[]; cursor: Si
   );
 }
 
-function TableIcon() {
+export function TableIcon() {
   return (
     <svg width="14" height="14" viewBox="0 0 16 16" aria-hidden="true">
       <path

@@ -48,6 +48,8 @@ interface ButtonProps {
   readonly disabled?: boolean;
   /** What a screen reader says instead of the content, and the tooltip. */
   readonly label?: string;
+  /** The tooltip, where it says more than the content. */
+  readonly hint?: string;
   readonly pressed?: boolean;
   readonly expanded?: boolean;
 }
@@ -58,6 +60,7 @@ export function Button({
   look = "secondary",
   disabled = false,
   label,
+  hint,
   pressed,
   expanded,
 }: ButtonProps) {
@@ -69,7 +72,7 @@ export function Button({
         if (!disabled) onPress();
       }}
       aria-label={label}
-      title={label}
+      title={hint ?? label}
       aria-pressed={pressed}
       aria-expanded={expanded}
     >

@@ -1,0 +1,236 @@
+// The charts tab: one chart a question, all on the same steps, with what they have in common above them.
+import { batch, computed, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { Chart } from "../shared/chart.tsx";
+import type { StepRange } from "../shared/chartPlot.ts";
+import { Button, Checkbox } from "../shared/controls.tsx";
+import type { Window } from "./bucketStore.ts";
+import { windowOf } from "./bucketStore.ts";
+import { type ChartDefinition, type ChartRun, chartSeries, chartsFor, resumeMarks } from "./chartSeries.ts";
+import { MetricPicker } from "./metricPicker.tsx";
+import { type DashboardPage, problemOf } from "./page.ts";
+import { runLabel } from "./runHeader.tsx";
+import { stepBounds } from "./runModel.ts";
+import { modelIn } from "./runStore.ts";
+import { WastePanel } from "./wastePanel.tsx";
+import { dashboardWords } from "./words.ts";
+
+/** More would be finer than a chart's pixels on a usual screen. */
+const bucketsInSight = 512;
+/** Time without zoom or pan after which finer buckets are asked for. */
+const quietMilliseconds = 120;
+
+export function Charts({ page }: { readonly page: DashboardPage }) {
+  const words = dashboardWords();
+  const shared = useMemo(() => sharedOf(page), [page]);
+  const bounds = shared.bounds.value;
+  const failure = useSignal<string | null>(null);
+  const retry = useSignal(0);
+
+  // Zoom is kept with the view, once it rests.
+  useSignalEffect(() => {
+    const range = shared.range.value;
+    const timer = window.setTimeout(() => {
+      batch(() => {
+        shared.settled.value = range;
+        page.change({ range });
+      });
+    }, quietMilliseconds);
+    return () => window.clearTimeout(timer);
+  });
+
+  const definitions = useComputed(() => {
+    const names = new Set(page.runs.value.flatMap((run) => modelIn(run.state.value)?.metricNames ?? []));
+    return chartsFor(names, page.view.value.picked);
+  });
+  const names = useComputed(() =>
+    JSON.stringify(definitions.value.flatMap(({ lines }) => lines.map(({ name }) => name))),
+  );
+
+  useSignalEffect(() => {
+    retry.value;
+    page.client.epoch.value;
+    const { width, firstChunk, lastChunk } = shared.window.value;
+    const wanted = JSON.parse(names.value) as string[];
+    for (const run of page.runs.value) {
+      const model = modelIn(run.state.value);
+      if (model === null || model.attempts.every((attempt) => attempt.to === attempt.from)) continue;
+      const there = new Set(model.metricNames);
+      run.buckets
+        .want(
+          wanted.filter((name) => there.has(name)),
+          { width, firstChunk, lastChunk },
+          Math.max(...model.attempts.map((attempt) => attempt.to)),
+        )
+        .then(
+          () => {
+            failure.value = null;
+          },
+          (error: unknown) => {
+            if (page.client.connection.peek().state === "connected") failure.value = problemOf(error).message;
+          },
+        );
+    }
+  });
+
+  const main = page.runs.value[0]!;
+  const model = modelIn(main.state.value)!;
+  const marks = useMemo(() => resumeMarks(model), [model.attempts]);
+  const ended = !["starting", "running", "paused", "stopping"].includes(model.summary.status);
+  if (bounds === null) {
+    return <p class="notice muted">{ended ? words.noStepsEnded : words.noSteps}</p>;
+  }
+  return (
+    <>
+      <Toolbar page={page} range={shared.range} />
+      {failure.value !== null && (
+        <p class="banner error" role="alert">
+          <span>
+            {words.seriesFailed} {failure.value}
+          </span>
+          <Button
+            onPress={() => {
+              retry.value += 1;
+            }}
+          >
+            {words.tryAgain}
+          </Button>
+        </p>
+      )}
+      <div class="chart-grid">
+        {definitions.value.map((definition) => (
+          <MetricChart
+            key={definition.key}
+            page={page}
+            definition={definition}
+            shared={shared}
+            bounds={bounds}
+            marks={marks}
+          />
+        ))}
+        <WastePanel page={page} folder={main.folder} lastStep={model.summary.step} settled={shared.settled} />
+      </div>
+    </>
+  );
+}
+
+/** What all charts have in common. */
+function sharedOf(page: DashboardPage) {
+  const range = signal<StepRange | null>(page.view.peek().range);
+  /** The range once it rests: what data are read for. */
+  const settled = signal<StepRange | null>(range.peek());
+  const bounds = computed(() => {
+    const found = stepBounds(page.runs.value.flatMap((run) => modelIn(run.state.value) ?? []));
+    return found === null ? null : JSON.stringify(found);
+  });
+  const parsed = computed(() => (bounds.value === null ? null : (JSON.parse(bounds.value) as StepRange)));
+  const windowKey = computed(() => {
+    const all = parsed.value ?? { from: 0, to: 1 };
+    const wanted = settled.value ?? all;
+    return JSON.stringify(windowOf(wanted, all, bucketsInSight));
+  });
+  const window = computed(() => JSON.parse(windowKey.value) as Window);
+  return { range, settled, bounds: parsed, window };
+}
+type Shared = ReturnType<typeof sharedOf>;
+
+interface MetricChartProps {
+  readonly page: DashboardPage;
+  readonly definition: ChartDefinition;
+  readonly shared: Shared;
+  readonly bounds: StepRange;
+  readonly marks: ReturnType<typeof resumeMarks>;
+}
+
+function MetricChart({ page, definition, shared, bounds, marks }: MetricChartProps) {
+  const words = dashboardWords();
+  const { smoothing, logarithmic } = page.view.value;
+  const runs = page.runs.value.flatMap((run) => {
+    const model = modelIn(run.state.value);
+    return model === null ? [] : [{ run, model, version: run.version.value }];
+  });
+  const wanted = shared.window.value;
+  // The last window stays until every line of the next one is there, so that zooming never blinks.
+  const ready = runs.every(({ run, model }) =>
+    definition.lines.every(({ name }) => !model.metricNames.includes(name) || run.buckets.has(name, wanted)),
+  );
+  const shown = useSignal(wanted);
+  const window = ready ? wanted : shown.value;
+  useEffect(() => {
+    if (ready) shown.value = wanted;
+  }, [ready, wanted]);
+
+  const series = useMemo(
+    () =>
+      chartSeries(
+        definition,
+        runs.map(
+          ({ run, model }): ChartRun => ({
+            label: runLabel(run.folder, model),
+            snapshot: model,
+            read: (name) => run.buckets.read(name, window),
+          }),
+        ),
+        window,
+      ),
+    [
+      definition,
+      window,
+      runs.map(({ version }) => version).join(),
+      ...[0, 1, 2, 3, 4, 5, 6, 7].flatMap((at) => [runs[at]?.model.attempts, runs[at]?.model.evaluations]),
+    ],
+  );
+  const written = runs.some(({ model }) => definition.lines.some(({ name }) => model.metricNames.includes(name)));
+  return (
+    <div class="chart-cell" id={`chart ${definition.key}`}>
+      <Chart
+        title={definition.title}
+        description={definition.description}
+        unit={definition.unit}
+        series={series}
+        marks={marks}
+        logarithmic={logarithmic}
+        smoothing={smoothing}
+        range={shared.range}
+        cursor={page.cursor}
+        bounds={bounds}
+        onPick={(step) => page.change({ step })}
+        message={!written ? words.notInRun : ready ? words.noSteps : words.loadingChart}
+      />
+    </div>
+  );
+}
+
+function Toolbar({ page, range }: { readonly page: DashboardPage; readonly range: Shared["range"] }) {
+  const words = dashboardWords();
+  const { smoothing, logarithmic } = page.view.value;
+  return (
+    <div class="toolbar">
+      <MetricPicker page={page} />
+      <label class="slider">
+        {words.smoothing}
+        <input
+          type="range"
+          min="0"
+          max="0.99"
+          step="0.01"
+          value={smoothing}
+          onInput={(event) => page.change({ smoothing: Number(event.currentTarget.value) })}
+        />
+        <output class="number">{smoothing.toFixed(2)}</output>
+      </label>
+      <Checkbox checked={logarithmic} onChange={(checked) => page.change({ logarithmic: checked })}>
+        {words.logarithmic}
+      </Checkbox>
+      <Button
+        disabled={range.value === null}
+        hint={words.resetZoomHint}
+        onPress={() => {
+          range.value = null;
+        }}
+      >
+        {words.resetZoom}
+      </Button>
+    </div>
+  );
+}

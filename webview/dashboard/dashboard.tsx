@@ -1,0 +1,126 @@
+// The page as a whole: what it shows while it opens, when the connection is away, and which part is in sight.
+import { Button } from "../shared/controls.tsx";
+import { Advisories } from "./advisories.tsx";
+import { Charts } from "./charts.tsx";
+import { Checkpoints } from "./checkpoints.tsx";
+import { Configuration } from "./configuration.tsx";
+import { Log } from "./log.tsx";
+import type { DashboardPage } from "./page.ts";
+import { RunHeader } from "./runHeader.tsx";
+import { modelIn } from "./runStore.ts";
+import { StepPanel } from "./stepPanel.tsx";
+import { type Tab, tabs } from "./view.ts";
+import { dashboardWords } from "./words.ts";
+
+interface PageProps {
+  readonly page: DashboardPage;
+}
+
+export function Dashboard({ page }: PageProps) {
+  const words = dashboardWords();
+  const opening = page.opening.value;
+  const connection = page.client.connection.value;
+  return (
+    <div class="dashboard">
+      {connection.state === "lost" && (
+        <p class="banner warning" role="alert">
+          {words.lost} {connection.message}
+        </p>
+      )}
+      {opening.state === "failed" ? (
+        <Notice title={words.failedTitle} text={`${opening.message} ${opening.next}`} />
+      ) : opening.state === "opening" ? (
+        <Notice title={connection.state === "connected" ? words.loading : words.connecting} text="" />
+      ) : (
+        <Run page={page} />
+      )}
+      <div class="visually-hidden" role="status">
+        {page.said.value}
+      </div>
+    </div>
+  );
+}
+
+function Notice({ title, text }: { readonly title: string; readonly text: string }) {
+  return (
+    <div class="notice">
+      <p>{title}</p>
+      {text !== "" && <p class="muted">{text}</p>}
+    </div>
+  );
+}
+
+function Run({ page }: PageProps) {
+  const words = dashboardWords();
+  const run = page.runs.value[0];
+  const state = run?.state.value ?? { state: "loading" as const };
+  const model = modelIn(state);
+  const problem = page.problem.value;
+  return (
+    <>
+      {state.state === "gone" && (
+        <p class="banner error" role="alert">
+          {words.gone} {state.error.message} {state.error.next}
+        </p>
+      )}
+      {model === null || run === undefined ? (
+        state.state === "loading" && <Notice title={words.loading} text={run?.folder ?? ""} />
+      ) : (
+        <>
+          <RunHeader page={page} model={model} />
+          {problem !== null && (
+            <p class="banner error" role="alert">
+              <span>
+                {problem.message} {problem.next}
+              </span>
+              <Button
+                look="icon"
+                label={words.close}
+                onPress={() => {
+                  page.problem.value = null;
+                }}
+              >
+                ×
+              </Button>
+            </p>
+          )}
+          <Advisories page={page} model={model} />
+          <Tabs page={page} />
+          <main class="content" id="content">
+            <Content page={page} tab={page.view.value.tab} />
+          </main>
+          {page.view.value.step !== null && <StepPanel page={page} folder={run.folder} step={page.view.value.step} />}
+        </>
+      )}
+    </>
+  );
+}
+
+function Tabs({ page }: PageProps) {
+  const words = dashboardWords();
+  const { tab } = page.view.value;
+  return (
+    <nav class="tabs" aria-label={words.views}>
+      {tabs.map((name) => (
+        <button
+          key={name}
+          type="button"
+          class={name === tab ? "tab active" : "tab"}
+          aria-current={name === tab ? "page" : undefined}
+          onClick={() => page.change({ tab: name })}
+        >
+          {words.tabs[name]}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+function Content({ page, tab }: PageProps & { readonly tab: Tab }) {
+  const run = page.runs.value[0]!;
+  const model = modelIn(run.state.value)!;
+  if (tab === "charts") return <Charts page={page} />;
+  if (tab === "checkpoints") return <Checkpoints model={model} />;
+  if (tab === "configuration") return <Configuration page={page} folder={run.folder} />;
+  return <Log page={page} folder={run.folder} />;
+}

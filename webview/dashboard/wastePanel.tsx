@@ -1,0 +1,228 @@
+// Where sampled tokens went: a stacked bar a step, the whole run beside them, and the same numbers as a table.
+import { type ReadonlySignal, useSignal } from "@preact/signals";
+import { useEffect, useId, useMemo } from "preact/hooks";
+import { type Waterfall, wasteStages } from "../../protocol/runView.ts";
+import { TableIcon } from "../shared/chart.tsx";
+import type { StepRange } from "../shared/chartPlot.ts";
+import { Button } from "../shared/controls.tsx";
+import { countText, percentText } from "../shared/text.ts";
+import { theme } from "../shared/theme.ts";
+import { type TableColumn, VirtualTable } from "../shared/virtualTable.tsx";
+import { sharedWords } from "../shared/words.ts";
+import type { DashboardPage } from "./page.ts";
+import { dashboardWords } from "./words.ts";
+
+/** More bars than this are too thin to tell apart; every n-th step is shown then. */
+const mostBars = 40;
+
+interface WastePanelProps {
+  readonly page: DashboardPage;
+  readonly folder: string;
+  readonly lastStep: number;
+  readonly settled: ReadonlySignal<StepRange | null>;
+}
+
+/** Steps with a bar: at most so many, evenly, the last one among them. */
+export function barSteps(from: number, to: number, most: number): number[] {
+  const first = Math.max(1, Math.ceil(from));
+  const last = Math.floor(to);
+  if (last < first) return [];
+  const stride = Math.ceil((last - first + 1) / most);
+  const steps: number[] = [];
+  for (let step = last; step >= first; step -= stride) steps.unshift(step);
+  return steps;
+}
+
+export function WastePanel({ page, folder, lastStep, settled }: WastePanelProps) {
+  const words = dashboardWords();
+  const id = useId();
+  const asTable = useSignal(false);
+  const total = useSignal<Waterfall | null>(null);
+  const known = useSignal<ReadonlyMap<number, Waterfall>>(new Map());
+  const failure = useSignal(false);
+  const range = settled.value;
+  const steps = useMemo(
+    () => barSteps(range?.from ?? 1, Math.min(lastStep, range?.to ?? lastStep), mostBars),
+    [range, lastStep],
+  );
+
+  useEffect(() => {
+    known.value = new Map();
+  }, [folder]);
+  useEffect(() => {
+    const abort = new AbortController();
+    const read = async () => {
+      total.value = await page.client.call("run/waterfall", { folder, step: null }, { signal: abort.signal });
+      // Newest first, one after the other: these are the least urgent numbers of the page.
+      for (const step of [...steps].reverse()) {
+        if (known.peek().has(step)) continue;
+        const found = await page.client.call("run/waterfall", { folder, step }, { signal: abort.signal });
+        known.value = new Map(known.peek()).set(step, found);
+      }
+      failure.value = false;
+    };
+    read().catch(() => {
+      if (!abort.signal.aborted) failure.value = true;
+    });
+    return () => abort.abort();
+  }, [folder, steps, page.client.epoch.value]);
+
+  const all = total.value;
+  if (all === null || all.sampled === 0) {
+    return (
+      <figure class="chart" aria-labelledby={`${id}-title`}>
+        <figcaption class="chart-head">
+          <h3 id={`${id}-title`}>{words.waste}</h3>
+        </figcaption>
+        <p class="chart-empty muted">
+          {failure.value ? words.notInRun : all === null ? words.loadingChart : words.noSteps}
+        </p>
+      </figure>
+    );
+  }
+  const bars = steps.flatMap((step) => known.value.get(step) ?? []);
+  const share = percentText((all.stages.contributing ?? 0) / all.sampled);
+  const summary = words.wasteTotal(share, countText(all.sampled));
+  const causes = wasteStages.filter((stage) => (all.stages[stage] ?? 0) > 0 || stage === "contributing");
+  return (
+    <figure class="chart" aria-labelledby={`${id}-title`}>
+      <figcaption class="chart-head">
+        <h3 id={`${id}-title`} title={words.wasteHint}>
+          {words.waste}
+        </h3>
+        <span class="chart-readout muted">{summary}</span>
+        <Button
+          look="icon"
+          label={asTable.value ? sharedWords().showChart(words.waste) : sharedWords().showTable(words.waste)}
+          pressed={asTable.value}
+          onPress={() => {
+            asTable.value = !asTable.value;
+          }}
+        >
+          <TableIcon />
+        </Button>
+      </figcaption>
+      {asTable.value ? (
+        <WasteTable label={words.waste} rows={[all, ...[...bars].reverse()]} onOpen={(step) => page.change({ step })} />
+      ) : (
+        <WasteBars
+          summary={`${words.waste}: ${summary}`}
+          total={all}
+          bars={bars}
+          onOpen={(step) => page.change({ step })}
+        />
+      )}
+      <ul class="chart-legend">
+        {causes.map((stage) => (
+          <li key={stage}>
+            <span class="swatch square" style={{ background: colourOf(stage) }} />
+            <span class="chart-legend-label">{words.wasteStages[stage]}</span>
+            <span class="chart-legend-value">{percentText((all.stages[stage] ?? 0) / all.sampled)}</span>
+          </li>
+        ))}
+      </ul>
+    </figure>
+  );
+}
+
+type Stage = (typeof wasteStages)[number];
+
+/** What contributes stands back; causes of waste have the colours of the charts. */
+function colourOf(stage: Stage): string {
+  const { series, grid } = theme().value;
+  return stage === "contributing" ? grid : series[wasteStages.indexOf(stage) % series.length]!;
+}
+
+interface BarsProps {
+  readonly summary: string;
+  readonly total: Waterfall;
+  readonly bars: readonly Waterfall[];
+  readonly onOpen: (step: number) => void;
+}
+
+const [width, height, gap, totalWidth] = [400, 132, 12, 36];
+
+function WasteBars({ summary, total, bars, onOpen }: BarsProps) {
+  const words = dashboardWords();
+  const room = (width - totalWidth - gap) / Math.max(1, bars.length);
+  const bar = (waterfall: Waterfall, x: number, w: number) => {
+    let y = 0;
+    return wasteStages.map((stage) => {
+      const h = waterfall.sampled === 0 ? 0 : ((waterfall.stages[stage] ?? 0) / waterfall.sampled) * height;
+      const top = y;
+      y += h;
+      if (h === 0) return null;
+      return <rect key={stage} x={x} y={top} width={w} height={h} fill={colourOf(stage)} />;
+    });
+  };
+  return (
+    <div class="waste-bars">
+      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label={summary}>
+        {bars.map((waterfall, index) => (
+          // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the pointer; the table's rows do it by keyboard
+          <g key={waterfall.step} class="waste-bar" onClick={() => onOpen(waterfall.step!)}>
+            <title>{tooltip(waterfall)}</title>
+            {bar(waterfall, index * room, Math.max(1, room - 1.5))}
+          </g>
+        ))}
+        <g>
+          <title>{tooltip(total)}</title>
+          {bar(total, width - totalWidth, totalWidth)}
+        </g>
+      </svg>
+      <p class="waste-axis muted small" aria-hidden="true">
+        <span>{bars[0] === undefined ? "" : countText(bars[0].step!)}</span>
+        <span>{bars.length < 2 ? "" : countText(bars.at(-1)!.step!)}</span>
+        <span>{words.wasteRun}</span>
+      </p>
+    </div>
+  );
+}
+
+function tooltip(waterfall: Waterfall): string {
+  const words = dashboardWords();
+  const title = waterfall.step === null ? words.wasteRun : words.stepTitle(countText(waterfall.step));
+  const stages = wasteStages
+    .filter((stage) => (waterfall.stages[stage] ?? 0) > 0)
+    .map((stage) => `${words.wasteStages[stage]} ${countText(waterfall.stages[stage] ?? 0)}`);
+  return [title, `${words.sampled} ${countText(waterfall.sampled)}`, ...stages].join("\n");
+}
+
+interface WasteTableProps {
+  readonly label: string;
+  readonly rows: readonly Waterfall[];
+  readonly onOpen: (step: number) => void;
+}
+
+function WasteTable({ label, rows, onOpen }: WasteTableProps) {
+  const words = dashboardWords();
+  const columns: readonly TableColumn<Waterfall>[] = [
+    {
+      key: "step",
+      title: words.step,
+      numeric: true,
+      width: "6em",
+      cell: (row) => (row.step === null ? words.wasteRun : countText(row.step)),
+    },
+    { key: "sampled", title: words.sampled, numeric: true, width: "6em", cell: (row) => countText(row.sampled) },
+    ...wasteStages.map((stage) => ({
+      key: stage,
+      title: words.wasteStages[stage],
+      numeric: true,
+      width: "7em",
+      cell: (row: Waterfall) => countText(row.stages[stage] ?? 0),
+    })),
+  ];
+  return (
+    <VirtualTable
+      className="chart-table"
+      label={label}
+      rows={rows}
+      columns={columns}
+      keyOf={(row) => row.step ?? "run"}
+      onOpen={({ step }) => {
+        if (step !== null) onOpen(step);
+      }}
+    />
+  );
+}
