@@ -6,12 +6,13 @@ const recipeApi = fileURLToPath(new URL("./agent-daemon/src/recipes/api.ts", imp
 
 const report = process.env["ROLLSCOPE_TEST_REPORT"];
 
-function project(name: string, timeoutSeconds: number) {
+function project(name: string, timeoutSeconds: number, setupFiles: readonly string[] = []) {
   return {
     resolve: { alias: { "rollscope/recipe": recipeApi } },
     test: {
       name,
       include: [`test/${name}/**/*.test.ts`],
+      setupFiles: [...setupFiles],
       environment: "node",
       testTimeout: timeoutSeconds * 1000,
       hookTimeout: timeoutSeconds * 1000,
@@ -27,6 +28,13 @@ export default defineConfig({
     maxWorkers: 2,
     // .ci/run counts tests from this report.
     reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
-    projects: [project("unit", 30), project("oracles", 60), project("integration", 180), project("full", 3600)],
+    projects: [
+      project("unit", 30),
+      project("oracles", 60),
+      project("integration", 180),
+      project("full", 3600),
+      project("vscode", 120, ["test/support/editorHooks.ts"]),
+      project("browser", 60),
+    ],
   },
 });

@@ -6,18 +6,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cacheDir, rootDir } from "./paths.mjs";
-
-const started = Date.now();
-const seconds = () => `${((Date.now() - started) / 1000).toFixed(0).padStart(3)} s`;
-
-function say(line) {
-  console.log(`set-up ${seconds()}  ${line}`);
-}
-
-function stop(sentence, next) {
-  console.error(`set-up stopped: ${sentence}\n  next: ${next}`);
-  process.exit(1);
-}
+import { say, stop } from "./setupLog.mjs";
+import { needPrograms } from "./systemPackages.mjs";
 
 /** A program that set-up needs, how to see that it works, and the Debian package that brings it. */
 const programs = [
@@ -25,23 +15,6 @@ const programs = [
   { name: "pip", probe: ["python3", "-m", "pip", "--version"], packages: ["python3-pip"] },
   { name: "a C++ compiler", probe: [process.env.CXX ?? "c++", "--version"], packages: ["g++"] },
 ];
-
-function works([command, ...args]) {
-  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
-}
-
-function checkPrograms() {
-  const missing = programs.filter((program) => !works(program.probe));
-  if (missing.length === 0) return;
-  const names = missing.map((program) => program.name).join(", ");
-  const packages = missing.flatMap((program) => program.packages);
-  if (process.getuid?.() !== 0 || !works(["apt-get", "--version"])) {
-    stop(`${names} not found.`, `sudo apt-get update && sudo apt-get install -y ${packages.join(" ")}`);
-  }
-  say(`install ${packages.join(", ")}: ${names} not found`);
-  execFileSync("apt-get", ["update", "-qq"], { stdio: "inherit" });
-  execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], { stdio: "inherit" });
-}
 
 function checkNode() {
   const major = Number(process.versions.node.split(".")[0]);
@@ -76,7 +49,7 @@ function fetchModel() {
 /** Runs every step; returns when the checkout can run and test itself. */
 export async function setUp() {
   checkNode();
-  checkPrograms();
+  needPrograms(programs);
   mkdirSync(cacheDir, { recursive: true });
   installNodePackages();
   const { fetchMatrixLibrary } = await import("./matrixLibrary.mjs");
