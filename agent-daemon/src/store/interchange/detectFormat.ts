@@ -103,18 +103,19 @@ function binaryContainer(head: Buffer, source: ByteSource): DetectedFile | null 
 
 /** Whether the first value spans lines: then the file is one document, else one record a line. */
 function isPretty(text: string): boolean {
-  const firstLine = text.trimStart().split("\n", 1)[0] as string;
-  if (firstLine.length === text.trimStart().length) return false;
+  const [first = "", second = ""] = text.trimStart().split("\n", 2);
+  if (first.length === text.trimStart().length || isWhole(first)) return false;
+  // A broken first line of many ends anywhere; a document's first line ends where a value goes on.
+  return /[{[,:]\s*$/.test(first) && !isWhole(second);
+}
+
+/** Whether a line is a record by itself. */
+function isWhole(line: string): boolean {
   try {
-    JSON.parse(firstLine);
-    return false;
+    const value = parseExact(line);
+    return isObject(value) && (formatOf(value) !== null || line.trimStart().length === line.length);
   } catch {
-    // A broken first line of many: the second one parses or begins another record.
-    const second = text
-      .trimStart()
-      .slice(firstLine.length + 1)
-      .trimStart();
-    return !/^\{\s*"/.test(second) || /^[{[]?\s*$/.test(firstLine);
+    return false;
   }
 }
 

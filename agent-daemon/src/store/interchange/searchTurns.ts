@@ -38,6 +38,7 @@ export async function searchTurns(
   const hits: SearchHit[] = [];
   if (text === "") return { hits, next: null };
   const pattern = new RegExp(text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "giu");
+  const lower = text.toLowerCase();
   for (let first = Math.max(0, from); first < turns.count; first += turnsAtOnce) {
     signal?.throwIfAborted();
     const read = await turns.read(first, Math.min(turns.count, first + turnsAtOnce));
@@ -45,6 +46,8 @@ export async function searchTurns(
       const turn = first + offset;
       const before = hits.length;
       const look = (within: string, where: SearchHit["in"], number: number) => {
+        // Many times faster than the pattern where there is nothing to find.
+        if (!within.toLowerCase().includes(lower)) return;
         for (const { index, 0: hit } of within.matchAll(pattern)) {
           if (hits.length - before >= mostPerTurn) return;
           const excerpt = within.slice(Math.max(0, index - excerptMargin), index + hit.length + excerptMargin);
