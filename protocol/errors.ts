@@ -169,6 +169,7 @@ export const errorCodes = {
   RUN_CONTROL_REFUSED: permanent("A command to a running run was not accepted."),
   RUN_STOPPED: transient("The run, or a download, was stopped on request."),
   RUN_FAILED: permanent("The run ended with an error that has no code: a fault of Rollscope."),
+  RUN_START_FAILED: permanent("The process of a run ended before the run began; what it wrote is in the message."),
   JOURNAL_INVALID: permanent("The journal ended in the middle of a line, which was cut off."),
   RECORD_NOT_FOUND: permanent("The run has no record of that id."),
   TRAJECTORY_TURN_UNKNOWN: permanent("A view asked for a turn that the trajectory does not have."),
@@ -185,8 +186,6 @@ export const errorCodes = {
   DAEMON_FAILED: permanent("A method of the daemon failed in a way that has no code: a fault of Rollscope."),
   DAEMON_BUSY: transient("A client asked for more bulk frames than its connection took off."),
   SUPERVISOR_HELPER_MISSING: permanent("The program that starts and watches runs has not been built."),
-  RUN_START_FAILED: permanent("The process of a run ended before the run began; what it wrote is in the message."),
-  RUN_CRASHED: transient("The process of a run ended without saying so; everything that was written is intact."),
   PAGE_HOST_UNSUPPORTED: permanent("A page asked its host for something that a plain browser does by itself."),
   // editor
   PAYLOAD_NOT_FOUND: permanent("The editor found no payload: the program that the daemon and runs consist of."),

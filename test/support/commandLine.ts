@@ -1,5 +1,6 @@
 // Runs command lines in the test's process, with streams that keep what was written.
 
+import { PassThrough } from "node:stream";
 import type { ExitName } from "../../agent-daemon/src/cli/exitCodes.ts";
 import { type ProgramContext, runProgram } from "../../agent-daemon/src/cli/program.ts";
 import { systemClock } from "../../agent-daemon/src/sampling/clock.ts";
@@ -35,6 +36,7 @@ export async function command(line: string | readonly string[], options: Command
     clock: systemClock,
     openEngines: referenceEngines,
     onSignal: () => () => {},
+    daemon: { program: { file: process.execPath, args: [] }, input: new PassThrough(), output: new PassThrough() },
     streams: { stdout: stream("stdout"), stderr: stream("stderr"), environment: options.environment ?? {} },
   };
   const exit = await runProgram(typeof line === "string" ? line.split(" ") : line, context);

@@ -17,6 +17,15 @@ export function processContext(openEngines: OpenEngines, version: string): Progr
         for (const signal of signals) process.off(signal, handler);
       };
     },
+    daemon: {
+      program: {
+        file: process.execPath,
+        // Without an inspector's options: two processes cannot share its port.
+        args: [...process.execArgv.filter((word) => !word.startsWith("--inspect")), process.argv[1] ?? ""],
+      },
+      input: process.stdin,
+      output: process.stdout,
+    },
     streams: { stdout: process.stdout, stderr: process.stderr, environment: process.env },
   };
 }

@@ -8,6 +8,7 @@ import { type SeedStack, seedStacks } from "../../../protocol/seedKnobs.ts";
 import { isOverride } from "../recipes/configOverrides.ts";
 import { checkCommand } from "./commands/check.ts";
 import { controlCommand } from "./commands/control.ts";
+import { type DaemonServices, daemonCommand } from "./commands/daemon.ts";
 import { fetchData, inspectData, listData } from "./commands/data.ts";
 import { inspectCommand } from "./commands/inspect.ts";
 import { listCommand } from "./commands/list.ts";
@@ -20,6 +21,8 @@ import { addRecipeCommands } from "./recipeCommands.ts";
 
 export interface ProgramContext extends Omit<RunServices, "stdout"> {
   readonly streams: Streams;
+  /** What the daemon is started with, and the streams of its bridge. */
+  readonly daemon: Pick<DaemonServices, "program" | "input" | "output">;
 }
 
 /** Options as they come from commander; a command reads those it declared. */
@@ -36,6 +39,7 @@ interface Options {
   readonly worst?: number | true;
   readonly limit: number;
   readonly revision?: string;
+  readonly background?: true;
 }
 
 type Action = (words: readonly string[], options: Options, output: Output) => Promise<ExitName>;
@@ -203,6 +207,15 @@ export async function runProgram(words: readonly string[], context: ProgramConte
     )
     .option("--types", "Check the types of the recipe's code too.")
     .option("--origins", "Show where each value comes from.");
+
+  add(
+    program,
+    "daemon [action]",
+    "The daemon that editors talk to: start (in this terminal), stop, status, or stdio, which joins it to this process.",
+    "rollscope daemon --background\nrollscope daemon status",
+    ([action = "start"], options, output) =>
+      daemonCommand(action, options.background === true, { ...context, ...context.daemon, environment }, output),
+  ).option("--background", "Start it beside, unless one is running.");
 
   addRecipeCommands(program, add, { ...services, environment });
 

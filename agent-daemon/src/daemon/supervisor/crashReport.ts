@@ -1,0 +1,88 @@
+// Why a run's process ended without saying so, in words: from the report that the helper wrote into the run's folder, or, where no
+// helper watched it, from what is known without one.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import type { CrashReport } from "../../../../protocol/runView.ts";
+import type { RunFolder } from "../../runs/runFolder.ts";
+
+/** exit.json, as native/helper/main.cpp writes it. */
+export const exitReportSchema = z.object({
+  pid: z.int(),
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable(),
+  stderrTail: z.string(),
+  memory: z.object({
+    peak: z.number().nullable(),
+    available: z.number().nullable(),
+    killedForMemory: z.boolean().nullable(),
+  }),
+  /** Processes that the run had left and that were ended. */
+  ended: z.int().min(0),
+  at: z.number(),
+});
+export type ExitReport = z.infer<typeof exitReportSchema>;
+
+export const exitReportFile = (folder: Pick<RunFolder, "path">) => join(folder.path, "exit.json");
+
+export function readExitReport(folder: Pick<RunFolder, "path">): ExitReport | null {
+  try {
+    return exitReportSchema.parse(JSON.parse(readFileSync(exitReportFile(folder), "utf8")));
+  } catch {
+    return null;
+  }
+}
+
+const resume = "`rollscope resume` goes on from the last whole checkpoint; everything that was written is intact.";
+
+/**
+ * @param lastEvent time of the journal's last event: a report from before it is about an earlier attempt
+ * @param goneAt when a process without a helper was missed; null: it was never seen
+ */
+export function crashReportOf(
+  folder: RunFolder,
+  lastEvent: number | null,
+  goneAt: number | null = null,
+): CrashReport | null {
+  const report = readExitReport(folder);
+  if (report !== null && report.at >= (lastEvent ?? 0)) {
+    const { exitCode, signal, stderrTail, memory, at } = report;
+    return { exitCode, signal, stderrTail, memory, at, ...wordsFor(report) };
+  }
+  if (goneAt === null) return null;
+  return {
+    exitCode: null,
+    signal: null,
+    stderrTail: "",
+    memory: { peak: null, available: null, killedForMemory: null },
+    message: "The process of the run is gone and did not say why; it was not started by the daemon.",
+    next: `Look into the terminal that it ran in. ${resume}`,
+    at: goneAt,
+  };
+}
+
+const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
+
+function wordsFor({ exitCode, signal, memory }: ExitReport): Pick<CrashReport, "message" | "next"> {
+  const peak = memory.peak === null ? "" : ` It had ${mebibytes(memory.peak)} at most.`;
+  if (memory.killedForMemory === true)
+    return {
+      message: `The system ended the run's process because memory ran out.${peak}`,
+      next: `Lower training.tokenBudget, take a smaller model or free memory. ${resume}`,
+    };
+  if (signal === "SIGKILL")
+    return {
+      message: `The run's process was ended with SIGKILL.${peak}`,
+      next: `Somebody, or the system for want of memory, did that. ${resume}`,
+    };
+  if (signal === "SIGSEGV" || signal === "SIGBUS" || signal === "SIGABRT" || signal === "SIGILL")
+    return {
+      message: `The run's process crashed with ${signal}: a fault of native code.${peak}`,
+      next: `Report it with the last lines of its log. ${resume}`,
+    };
+  if (signal !== null) return { message: `The run's process was ended by ${signal}.${peak}`, next: resume };
+  return {
+    message: `The run's process ended with exit code ${exitCode} without writing its end.${peak}`,
+    next: `The last lines of its log say why. ${resume}`,
+  };
+}
