@@ -59,8 +59,10 @@ async function eventually(folder: string, program: Program, isSo: () => boolean)
   });
   const looked = (async () => {
     for (;;) {
-      if (isSo()) return;
-      if ((await changes.next()).done === true) return;
+      // Asking for the next change is what begins the watching: a look before it would miss a change in between.
+      const change = changes.next();
+      change.catch(() => {});
+      if (isSo() || (await change).done === true) return;
     }
   })();
   try {
