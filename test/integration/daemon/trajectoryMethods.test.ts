@@ -9,18 +9,20 @@ import type {
 } from "../../../agent-daemon/src/daemon/methods/methodTypes.ts";
 import { trajectoryMethods } from "../../../agent-daemon/src/daemon/methods/trajectoryMethods.ts";
 import { runFolderAt } from "../../../agent-daemon/src/runs/runFolder.ts";
+import { systemClock } from "../../../agent-daemon/src/sampling/clock.ts";
 import {
   type DaemonMethod,
   type DaemonParams,
   type DaemonResult,
   daemonMethods,
 } from "../../../protocol/daemonMethods.ts";
+import { dataPath } from "../../support/paths.ts";
 import { attemptToyRun, newToyRun, toyFolder } from "../../support/toyRun.ts";
 
 async function client() {
   const run = await newToyRun(await toyFolder(), ["--training.steps=2"]);
   await attemptToyRun(run);
-  const services = { runs: { folder: runFolderAt } } as unknown as DaemonServices;
+  const services = { runs: { folder: runFolderAt }, clock: systemClock } as unknown as DaemonServices;
   const table = createMethodTable(services, [trajectoryMethods]);
   onTestFinished(() => table.dispose());
   const frames: BulkContent[] = [];
@@ -68,4 +70,30 @@ it("tells of a step's tokens and of its loss, and refuses steps and folders that
   await expect(call("trajectory/open", { source: { kind: "record", folder, record: "nobody" } })).rejects.toMatchObject(
     { code: "STORE_NOT_FOUND" },
   );
+});
+
+it("opens files of other tools like records: list, turns, tokens, search and siblings", async () => {
+  const { call, frames } = await client();
+  const path = dataPath("verifiers-v1", "traces.jsonl");
+  const { rows, format } = await call("file/open", { path });
+  expect(format).toBe("verifiers-v1");
+  for (const { source } of rows) {
+    const outline = await call("trajectory/open", { source });
+    const { turns } = await call("trajectory/turns", { source, from: 0, to: outline.turnCount });
+    expect(turns.length).toBe(outline.turnCount);
+    const { bulk } = await call("trajectory/tokens", {
+      source,
+      from: 0,
+      to: 1e6,
+      columns: ["id", "logprob"],
+      row: null,
+    });
+    expect(frames[bulk]!.arrays.get("id")!.length).toBe(outline.tokenCount);
+    expect(turns.reduce((sum, { tokens }) => sum + (tokens?.length ?? 0), 0)).toBe(outline.tokenCount);
+    const word = turns.flatMap(({ parts }) => parts).find((part) => part.kind === "text" && part.text.trim() !== "");
+    const text = (word as { text: string }).text.trim().slice(0, 12);
+    expect((await call("trajectory/search", { source, text, fromTurn: 0, limit: 10 })).hits.length).toBeGreaterThan(0);
+    await call("trajectory/siblings", { source });
+  }
+  await expect(call("file/open", { path: `${path}.none` })).rejects.toMatchObject({ code: "IMPORT_FILE_UNREADABLE" });
 });

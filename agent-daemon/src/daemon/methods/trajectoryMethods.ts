@@ -5,6 +5,8 @@ import { RollscopeError } from "../../../../protocol/errors.ts";
 import type { Waterfall } from "../../../../protocol/runView.ts";
 import type { TokenColumnName, TrajectorySource } from "../../../../protocol/trajectoryView.ts";
 import { explainZeroLoss } from "../explainZeroLoss.ts";
+import { fileRow, openFileTrajectory } from "../trajectories/fileTrajectory.ts";
+import { createOpenFiles } from "../trajectories/openFiles.ts";
 import type { OpenTrajectory } from "../trajectories/openTrajectory.ts";
 import { listRecords, recordsOfStep } from "../trajectories/recordRows.ts";
 import { openRecordTrajectory, type RecordSource } from "../trajectories/recordTrajectory.ts";
@@ -18,8 +20,9 @@ interface Opened {
   release(): void;
 }
 
-export const trajectoryMethods: CreateMethods = ({ runs }) => {
+export const trajectoryMethods: CreateMethods = ({ runs, clock }) => {
   const readers = openRunReaders();
+  const files = createOpenFiles(clock.now);
   const opened = new Map<string, Opened>();
   const waterfalls = new Map<string, Waterfall>();
 
@@ -63,10 +66,15 @@ export const trajectoryMethods: CreateMethods = ({ runs }) => {
       for (const viewer of viewers) void viewer.notify("trajectory/changed", { source, outline });
     };
     const trajectory = (async () => {
-      if (source.kind === "file") throw noFiles(source.path);
+      const tell = () => void changed().catch(() => {});
+      if (source.kind === "file") {
+        const held = await files.hold(source.path, tell);
+        release = held.release;
+        return openFileTrajectory(held.file, source.index);
+      }
       const held = await readers.hold(runs.folder(source.folder));
       release = held.release;
-      return openRecordTrajectory(held.source, source.record, () => void changed().catch(() => {}));
+      return openRecordTrajectory(held.source, source.record, tell);
     })();
     return { trajectory, viewers, release: () => release() };
   };
@@ -105,6 +113,17 @@ export const trajectoryMethods: CreateMethods = ({ runs }) => {
       }),
       "trajectory/image": async ({ source, handle }, call) =>
         call.session.bulk(await (await trajectoryOf(source, call)).image(handle)),
+      "file/open": async ({ path }, { session }) => {
+        const { file, release } = await files.hold(path, () => {});
+        // Kept for the trajectory that is opened next.
+        session.onEnd(release);
+        return {
+          format: file.format,
+          rows: file.trajectories().map((summary, index) => fileRow(path, index, summary)),
+          complete: file.complete,
+          problems: file.problems.map(({ line, message }) => ({ line, message })),
+        };
+      },
       "run/waterfall": ({ folder, step }) =>
         read(folder, async (source) => {
           const found = await waterfallOf(waterfallSource(source), step, (id) => `${folder} ${id}`, waterfalls);
@@ -121,6 +140,7 @@ export const trajectoryMethods: CreateMethods = ({ runs }) => {
     async dispose() {
       for (const key of [...opened.keys()]) close(key, null);
       await readers.dispose();
+      await files.dispose();
     },
   };
 };
@@ -151,11 +171,5 @@ function waterfallSource({ store, blobs, run, config, folder }: RecordSource): W
 function noStep(folder: string, step: number | null): RollscopeError {
   return new RollscopeError("STORE_NOT_FOUND", `The run in ${folder} has no step ${step}.`, {
     next: "Choose a step that was committed.",
-  });
-}
-
-function noFiles(path: string): RollscopeError {
-  return new RollscopeError("DAEMON_METHOD_UNAVAILABLE", `${path} cannot be opened in this build.`, {
-    next: "Install a newer version of Rollscope.",
   });
 }

@@ -1,0 +1,282 @@
+// A trajectory of another tool's file in the shape that views read. What the file lacks is null; nothing is computed but places.
+import type { BulkArray } from "../../../../protocol/bulkFrame.ts";
+import { RollscopeError } from "../../../../protocol/errors.ts";
+import type { ImportedTrajectory, ImportedTurn, TrajectorySummary } from "../../../../protocol/importedTrajectory.ts";
+import type {
+  TokenColumnName,
+  TrajectoryOutline,
+  TrajectoryRow,
+  TurnPart,
+  TurnView,
+} from "../../../../protocol/trajectoryView.ts";
+import type { TrajectoryFile } from "../../store/interchange/openTrajectoryFile.ts";
+import {
+  type BulkAnswer,
+  type Extreme,
+  type ExtremeKind,
+  extremeOf,
+  type OpenTrajectory,
+  type SearchResult,
+  type Siblings,
+  type TokenRequest,
+} from "./openTrajectory.ts";
+import { cutParts } from "./recordTurns.ts";
+
+/** Turns read at once when all of them have to be looked at. */
+const pageTurns = 256;
+
+/** Turns of two trajectories compared to find where they part. */
+const comparedTurns = 1000;
+
+export function fileRow(path: string, index: number, summary: TrajectorySummary): TrajectoryRow {
+  return {
+    source: { kind: "file", path, index },
+    id: summary.id,
+    task: summary.task,
+    taskName: summary.task,
+    group: summary.group,
+    sample: null,
+    attempt: null,
+    split: summary.split,
+    status: summary.error === null ? (summary.exitStatus ?? "completed") : "failed",
+    score: summary.score,
+    turns: summary.turnCount,
+    promptTokens: null,
+    outputTokens: null,
+    truncated: summary.truncated ?? false,
+    toolErrors: 0,
+    driftedCalls: summary.branch?.drifted === true ? 1 : 0,
+    staleness: null,
+    mismatch: null,
+    steps: summary.step === null ? [] : [summary.step],
+    error: summary.error === null ? null : { code: "IMPORTED", message: summary.error, call: null },
+    labels: [...summary.labels, ...(summary.model === null ? [] : [summary.model])],
+  };
+}
+
+export async function openFileTrajectory(file: TrajectoryFile, index: number): Promise<OpenTrajectory> {
+  const trajectory = await file.trajectory(index);
+  const places = trajectory.columns.length === 0 ? [] : await tokenPlaces(file, index);
+  return new FileTrajectory(file, index, trajectory, places);
+}
+
+/** Sampled tokens before each turn, and of all of them at the end. */
+async function tokenPlaces(file: TrajectoryFile, index: number): Promise<number[]> {
+  const places = [0];
+  for (let from = 0; ; from += pageTurns) {
+    const turns = await file.turns(index, from, from + pageTurns);
+    for (const { tokens } of turns) places.push(places.at(-1)! + sampledOf(tokens));
+    if (turns.length < pageTurns) return places;
+  }
+}
+
+const sampledOf = (tokens: ImportedTurn["tokens"]) => tokens?.sampled.reduce((sum, flag) => sum + flag, 0) ?? 0;
+
+class FileTrajectory implements OpenTrajectory {
+  private readonly file: TrajectoryFile;
+  private readonly index: number;
+  private readonly facts: ImportedTrajectory;
+  /** Empty where the file has no tokens. */
+  private readonly places: readonly number[];
+
+  constructor(file: TrajectoryFile, index: number, facts: ImportedTrajectory, places: readonly number[]) {
+    this.file = file;
+    this.index = index;
+    this.facts = facts;
+    this.places = places;
+  }
+
+  private get summary(): TrajectorySummary {
+    return this.file.trajectories()[this.index] ?? this.facts;
+  }
+
+  outline(): TrajectoryOutline {
+    const { facts, file, summary } = this;
+    const { done, total } = file.progress;
+    return {
+      row: fileRow(file.path, this.index, summary),
+      turnCount: summary.turnCount,
+      complete: summary.complete,
+      progress: file.complete ? null : { done, total },
+      branches: [{ leaf: summary.id, turns: [[0, summary.turnCount]], drift: null }],
+      tokenCount: this.places.length === 0 ? null : this.places.at(-1)!,
+      columns: [...facts.columns],
+      trained: [],
+      reward: facts.reward,
+      payload: null,
+      fields: {},
+      metadata: { format: facts.format, ...facts.metadata },
+      tools: facts.tools,
+    };
+  }
+
+  async turns(from: number, to: number): Promise<TurnView[]> {
+    const turns = await this.file.turns(this.index, from, to);
+    return turns.map((turn, offset) => this.view(from + offset, turn));
+  }
+
+  private view(turn: number, given: ImportedTurn): TurnView {
+    const first = this.places[turn];
+    return {
+      turn,
+      role: given.role,
+      parts: partsOf(turn, given),
+      toolCalls: given.toolCalls.map(({ id, name, arguments: text }) => ({ id: id ?? "", name, arguments: text })),
+      result: given.result === null ? null : { ...given.result, milliseconds: null },
+      call: null,
+      policyVersions: null,
+      tokens:
+        first === undefined || given.tokens === null
+          ? null
+          : { first, length: (this.places[turn + 1] ?? first) - first },
+      finishReason: given.finishReason,
+      temperature: null,
+      promptTokens: null,
+      cachedTokens: null,
+      started: given.started,
+      ended: given.ended,
+      drift: null,
+      error: given.problem === null ? null : { code: "IMPORT_ROW_INVALID", message: given.problem, call: null },
+      demonstration: given.demonstration,
+      trainable: given.trainable,
+    };
+  }
+
+  private async turn(turn: number): Promise<ImportedTurn> {
+    const [found] = await this.file.turns(this.index, turn, turn + 1);
+    if (found !== undefined) return found;
+    throw new RollscopeError("TRAJECTORY_TURN_UNKNOWN", `There is no turn ${turn} in ${this.facts.id}.`, {
+      next: "Open the file again: it may have changed.",
+    });
+  }
+
+  async part(turn: number, part: number, from: number, to: number): Promise<{ text: string; characters: number }> {
+    const found = (await this.turn(turn)).parts[part];
+    const text = found === undefined || found.kind === "image" ? "" : found.text;
+    return { text: text.slice(from, to), characters: text.length };
+  }
+
+  /** The turn as it was read, since the file's own bytes can be of any form. */
+  async raw(turn: number): Promise<string> {
+    return JSON.stringify(await this.turn(turn), null, 2);
+  }
+
+  async tokens({ from, to, columns }: TokenRequest): Promise<BulkAnswer> {
+    const end = Math.min(to, this.places.at(-1) ?? 0);
+    const length = Math.max(0, end - from);
+    const arrays = new Map<string, BulkArray>();
+    for (const name of columns) {
+      if (name === "id") arrays.set(name, new Int32Array(length).fill(-1));
+      else if (name === "mask") arrays.set(name, new Uint8Array(length));
+      else arrays.set(name, new Float32Array(length).fill(Number.NaN));
+    }
+    let text = "";
+    const ends: number[] = [];
+    for (const { at, id, logprob, advantage } of await this.sampled(from, end)) {
+      arrays.get("id")?.fill(id, at - from, at - from + 1);
+      arrays.get("mask")?.fill(1, at - from, at - from + 1);
+      arrays.get("logprob")?.fill(logprob, at - from, at - from + 1);
+      arrays.get("advantage")?.fill(advantage, at - from, at - from + 1);
+      text += `⟨${id}⟩`;
+      ends.push(text.length);
+    }
+    return { arrays, extra: { text, ends, from } };
+  }
+
+  private async sampled(from: number, to: number) {
+    const found: { at: number; id: number; logprob: number; advantage: number }[] = [];
+    for (let turn = 0; turn + 1 < this.places.length; turn++) {
+      const first = this.places[turn]!;
+      if (this.places[turn + 1]! <= from || first >= to) continue;
+      const { tokens } = await this.turn(turn);
+      if (tokens === null) continue;
+      let at = first;
+      for (const [i, id] of tokens.ids.entries()) {
+        if (tokens.sampled[i] !== 1) continue;
+        const logprob = tokens.logprobs?.[at - first] ?? Number.NaN;
+        const advantage = tokens.advantages?.[at - first] ?? Number.NaN;
+        if (at >= from && at < to) found.push({ at, id, logprob, advantage });
+        at += 1;
+      }
+    }
+    return found;
+  }
+
+  async extreme(column: TokenColumnName, _row: string | null, most: ExtremeKind): Promise<Extreme> {
+    const { arrays } = await this.tokens({ from: 0, to: Number.MAX_SAFE_INTEGER, columns: [column], row: null });
+    return extremeOf(arrays.get(column) ?? [], most);
+  }
+
+  async search(text: string, fromTurn: number, limit: number): Promise<SearchResult> {
+    const { hits, next } = await this.file.search(this.index, text, { from: fromTurn, limit });
+    const found = hits.map(({ turn, in: where, number, at, excerpt }) => ({
+      turn,
+      // Arguments of tool calls are numbered behind the parts.
+      part: where === "part" ? number : 1000 + number,
+      at,
+      excerpt,
+    }));
+    return { hits: found, next };
+  }
+
+  async siblings(): Promise<Siblings> {
+    const all = this.file.trajectories();
+    const own = this.summary;
+    const rows: Siblings = [];
+    for (const [index, other] of all.entries()) {
+      const together = own.group === null ? other.record === own.record : other.group === own.group;
+      if (index === this.index || !together) continue;
+      rows.push({ row: fileRow(this.file.path, index, other), parts: await this.partsFrom(index) });
+    }
+    return rows;
+  }
+
+  /** The first turn whose text is another one; null when none of the first thousand is. */
+  private async partsFrom(other: number): Promise<{ turn: number; token: number } | null> {
+    for (let from = 0; from < comparedTurns; from += pageTurns) {
+      const [mine, theirs] = await Promise.all(
+        [this.index, other].map((index) => this.file.turns(index, from, from + pageTurns)),
+      );
+      for (let i = 0; i < Math.max(mine!.length, theirs!.length); i++)
+        if (said(mine![i]) !== said(theirs![i])) return { turn: from + i, token: this.places[from + i] ?? 0 };
+      if (mine!.length < pageTurns) return null;
+    }
+    return null;
+  }
+
+  async image(handle: string): Promise<BulkAnswer> {
+    const [turn, part] = handle.split("/").map(Number);
+    const found = (await this.turn(turn ?? -1)).parts[part ?? -1];
+    const data = found?.kind === "image" ? /^data:([^;,]*)(;base64)?,(.*)$/s.exec(found.reference) : null;
+    if (data === null) {
+      throw new RollscopeError(
+        "STORE_NOT_FOUND",
+        `The image ${handle} is not in ${this.file.path}; it only names it.`,
+        {
+          next: "Open the image where the file says it lies.",
+        },
+      );
+    }
+    const bytes = Buffer.from(data[3]!, data[2] === undefined ? "utf8" : "base64");
+    return { arrays: new Map([["bytes", new Uint8Array(bytes)]]), extra: { mediaType: data[1] } };
+  }
+
+  dispose(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+const said = (turn: ImportedTurn | undefined) =>
+  turn === undefined
+    ? ""
+    : JSON.stringify([turn.role, turn.parts, turn.toolCalls.map(({ name, arguments: text }) => [name, text])]);
+
+function partsOf(turn: number, { parts }: ImportedTurn): TurnPart[] {
+  return parts.flatMap((part, index): TurnPart[] => {
+    if (part.kind === "image") {
+      const mediaType = part.mediaType ?? "image/*";
+      return [{ kind: "image", handle: `${turn}/${index}`, mediaType, width: null, height: null }];
+    }
+    return cutParts([part]).map((cut) => (cut.kind === "cut" ? { ...cut, part: index } : cut));
+  });
+}
