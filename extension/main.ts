@@ -35,7 +35,7 @@ import type { Services } from "./services.ts";
 import { createStatusBar } from "./statusBar.ts";
 import { readSetting, setContextKey } from "./surface.ts";
 import { createTasks, type Tasks } from "./tasks.ts";
-import { type MachineState, machineLines } from "./views/machineLines.ts";
+import { faultLines, type MachineState, machineLines } from "./views/machineLines.ts";
 import { recipeLines } from "./views/recipeLines.ts";
 import { runLines } from "./views/runLines.ts";
 import { TrajectoriesView } from "./views/trajectoriesView.ts";
@@ -160,15 +160,11 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
     getTreeItem: (element) => treeItem(element as TreeLine),
     getChildren: async (element) => {
       if (isTreeLine(element)) return [...(element.children ?? [])];
-      const view = fronts.trees.get(id)?.view;
       try {
-        const lines = await roots[id]();
-        if (view !== undefined && id !== "rollscope.trajectories") view.message = "";
-        return lines;
+        return await roots[id]();
       } catch (error) {
-        const { message, next } = asFault(error);
-        if (view !== undefined) view.message = `${message} ${next}`;
-        return [];
+        // One view says what is wrong; the others show what an empty view says.
+        return id === "rollscope.clusters" ? faultLines(asFault(error)) : [];
       }
     },
   });

@@ -19,10 +19,26 @@ export function doctorText(items: readonly DoctorItem[], done: boolean): string 
         : "Everything that a run needs works on this machine.";
   const width = Math.max(0, ...items.map(({ title }) => title.length));
   const lines = items.flatMap(({ status, title, detail, next }) => [
-    `${signs[status]} ${title.padEnd(width)}  ${detail}`,
-    ...(next === null ? [] : [`  ${"".padEnd(width)}  → ${next}`]),
+    ...hanging(`${signs[status]} ${title.padEnd(width)}  `, detail),
+    ...(next === null ? [] : hanging(`  ${"".padEnd(width)}  → `, next)),
   ]);
   return `Rollscope: Check Environment\n\n${sum}\n\n${lines.join("\n")}\n`;
+}
+
+const lineWidth = 100;
+
+/** Words in lines of bounded length, the later ones under the first word. */
+function hanging(lead: string, text: string): string[] {
+  const lines: string[] = [];
+  let line = lead;
+  for (const word of text.split(/\s+/)) {
+    if (line.trim() !== "" && line !== lead && line.length + word.length > lineWidth) {
+      lines.push(line.trimEnd());
+      line = "".padEnd(lead.length);
+    }
+    line += `${word} `;
+  }
+  return [...lines, line.trimEnd()];
 }
 
 export function explanationText(run: RunSummary, explanation: Explanation): string {

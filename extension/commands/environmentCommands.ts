@@ -35,7 +35,9 @@ export async function checkEnvironment(services: Services): Promise<readonly Doc
     const { code, message, next } = asFault(error);
     const id = code.startsWith("PAYLOAD") ? "payload" : code.startsWith("NODE") ? "node" : "daemon";
     const title = { payload: "Payload", node: "Node", daemon: "Daemon" }[id];
-    put({ id, title, status: "failed", detail: `${message} (${code})`, next }, true);
+    // Here the action of the general message is being done.
+    const here = id === "payload" ? "Choose one in the message below, or build one: `npm run package`." : next;
+    put({ id, title, status: "failed", detail: `${message} (${code})`, next: here }, true);
     failed = true;
   }
   if (!failed) {

@@ -1,8 +1,8 @@
 // The second connection, which brings bulk frames, to be taken by id. Frames that nobody takes are dropped, the oldest first. Reads of
 // a frame nothing but its id.
+import { createBulkReader } from "../../protocol/bulkStream.ts";
 import { protocolVersion } from "../../protocol/daemonMethods.ts";
 import { RollscopeError } from "../../protocol/errors.ts";
-import { createBulkReader } from "./bulkReader.ts";
 import type { Launcher } from "./launch.ts";
 
 export interface BulkChannel {

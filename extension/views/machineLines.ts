@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import type { HelloResult, machineStateSchema } from "../../protocol/daemonMethods.ts";
 import type { RunSummary } from "../../protocol/runView.ts";
+import type { Fault } from "../daemon/fault.ts";
 import { isActive } from "../runs/runsModel.ts";
 import type { TreeLine } from "./treeLine.ts";
 
@@ -94,5 +95,21 @@ function stateLines(hello: HelloResult, state: MachineState): TreeLine[] {
           icon: "server",
           tooltip: [gpu.name],
         }))),
+  ];
+}
+
+/** Instead of the machine: why it cannot be seen, and what helps. */
+export function faultLines(fault: Fault): TreeLine[] {
+  const command = { id: "rollscope.checkEnvironment", arguments: [] } as const;
+  return [
+    {
+      id: "machine.fault",
+      label: fault.message,
+      icon: "error",
+      color: "charts.red",
+      tooltip: [`${fault.message} (${fault.code})`],
+      command,
+    },
+    { id: "machine.next", label: fault.next, icon: "arrow-right", tooltip: [fault.next], command },
   ];
 }
