@@ -127,6 +127,7 @@ export const errorCodes = {
   RECIPE_NAME_INVALID: permanent("A name cannot be that of a recipe."),
   RECIPE_FOLDER_TAKEN: permanent("The folder that a new recipe would get is there already, and not empty."),
   RECIPE_FOLDER_UNWRITABLE: transient("The folder of a new recipe cannot be written."),
+  DOCTOR_FAILED: transient("The self-check ended before it was done."),
   INSTALLATION_INCOMPLETE: permanent("A file that comes with Rollscope is missing."),
   RECIPE_DEFINITION_INVALID: permanent("The default export of recipe.ts is no recipe."),
   CONFIG_FILE_UNREADABLE: permanent("A configuration file that is to be translated cannot be read."),

@@ -1,5 +1,7 @@
-// The commands around writing a recipe, for the command tree of program.ts: new.
-import type { Command } from "commander";
+// The commands around writing a recipe, for the command tree of program.ts: new, doctor.
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { doctorCommand } from "./commands/doctor.ts";
 import { newCommand } from "./commands/new.ts";
 import type { RunServices } from "./commands/run.ts";
 import type { ExitName } from "./exitCodes.ts";
@@ -26,4 +28,31 @@ export function addRecipeCommands(program: Command, add: AddCommand, services: R
     "rollscope new grpo word-problems\nrollscope new blank my-task --json",
     (words, _options, output) => newCommand(words, services.invocation, output),
   );
+
+  add(
+    program,
+    "doctor [recipe]",
+    "Try each thing that a run needs, by using it, and say what to do about what does not work.",
+    "rollscope doctor\nrollscope doctor recipes/arithmetic-grpo --network --json",
+    ([recipe], options: DoctorOptions, output) =>
+      doctorCommand(
+        recipe ?? null,
+        {
+          outputDir: resolve(options.outputDir ?? (services.environment["ROLLSCOPE_OUTPUT_DIR"] || "runs")),
+          network: options.network === true,
+          progress: options.progress === true,
+          environment: services.environment,
+        },
+        output,
+      ),
+  )
+    .option("--network", "Try the network too.")
+    .option("--output-dir <folder>", "Folder of the runs (default: $ROLLSCOPE_OUTPUT_DIR, else ./runs).")
+    .addOption(new Option("--progress", "Tell each finding on stderr as JSON.").hideHelp());
+}
+
+interface DoctorOptions {
+  readonly network?: true;
+  readonly outputDir?: string;
+  readonly progress?: true;
 }
