@@ -116,12 +116,20 @@ export const doctorItemSchema = z.object({
   next: z.string().nullable(),
 });
 
+/** Both ends inclusive. */
+const rangeSchema = z.object({ min: z.number().optional(), max: z.number().optional() });
+
 export const trajectoryFilterSchema = z.object({
   step: count.optional(),
   task: z.string().optional(),
   split: z.enum(["train", "heldOut"]).optional(),
   status: z.array(z.string()).optional(),
-  score: z.object({ min: z.number().optional(), max: z.number().optional() }).optional(),
+  score: rangeSchema.optional(),
+  turns: rangeSchema.optional(),
+  /** Sampled tokens. */
+  outputTokens: rangeSchema.optional(),
+  staleness: rangeSchema.optional(),
+  mismatch: rangeSchema.optional(),
   drifted: z.boolean().optional(),
   truncated: z.boolean().optional(),
   toolErrors: z.boolean().optional(),

@@ -18,6 +18,7 @@ import { translateCommand } from "./commands/translate.ts";
 import { describeExitCodes, type ExitName, exitOfError } from "./exitCodes.ts";
 import { createOutput, type Output, type Streams } from "./output.ts";
 import { addRecipeCommands } from "./recipeCommands.ts";
+import { addRecordCommands } from "./recordCommands.ts";
 
 export interface ProgramContext extends Omit<RunServices, "stdout"> {
   readonly streams: Streams;
@@ -57,7 +58,7 @@ export async function runProgram(words: readonly string[], context: ProgramConte
   const { streams } = context;
   const environment = streams.environment;
   const services: RunServices = { ...context, stdout: streams.stdout };
-  const outputDirOf = (options: Options) =>
+  const outputDirOf = (options: Pick<Options, "outputDir">) =>
     resolve(options.outputDir ?? (environment["ROLLSCOPE_OUTPUT_DIR"] || "runs"));
   let exit: ExitName = "ok";
 
@@ -217,6 +218,7 @@ export async function runProgram(words: readonly string[], context: ProgramConte
       daemonCommand(action, options.background === true, { ...context, ...context.daemon, environment }, output),
   ).option("--background", "Start it beside, unless one is running.");
 
+  addRecordCommands(program, add, { outputDirOf, outputDir, wholeNumber });
   addRecipeCommands(program, add, { ...services, environment });
 
   const models = program.command("models").description("Models: what is fetched, fetching, checking.");

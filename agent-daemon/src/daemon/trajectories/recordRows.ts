@@ -3,7 +3,7 @@ import type { DaemonRequest, DaemonResult } from "../../../../protocol/daemonMet
 import type { RecordDocument, TaskDocument } from "../../../../protocol/record.ts";
 import type { StepDocument } from "../../../../protocol/step.ts";
 import type { TrajectoryRow } from "../../../../protocol/trajectoryView.ts";
-import type { BlobStore, RecordFilter, RecordStore } from "../../store/interface.ts";
+import type { BlobStore, Range, RecordFilter, RecordStore } from "../../store/interface.ts";
 import { readLedger } from "../../store/ledger.ts";
 
 export interface RunStores {
@@ -65,10 +65,24 @@ export async function committedStep(
 
 type ListRequest = DaemonRequest<"trajectories/list">;
 
+const ranged = ["score", "turns", "outputTokens", "staleness", "mismatch"] as const;
+
+function ranges(filter: ListRequest["filter"]): NonNullable<RecordFilter["numbers"]> {
+  const numbers: { [Name in (typeof ranged)[number]]?: Range } = {};
+  for (const name of ranged) {
+    const range = filter[name];
+    if (range === undefined) continue;
+    numbers[name] = {
+      ...(range.min === undefined ? {} : { min: range.min }),
+      ...(range.max === undefined ? {} : { max: range.max }),
+    };
+  }
+  return numbers;
+}
+
 async function recordFilter(stores: RunStores, { filter }: ListRequest): Promise<RecordFilter | null> {
   const step = filter.step === undefined ? undefined : await committedStep(stores, filter.step);
   if (step === null) return null;
-  const { score } = filter;
   return {
     run: stores.run,
     ...(step === undefined ? {} : { step: step.id }),
@@ -78,7 +92,7 @@ async function recordFilter(stores: RunStores, { filter }: ListRequest): Promise
     ...(filter.truncated === undefined ? {} : { truncated: filter.truncated }),
     ...(filter.text === undefined ? {} : { text: filter.text }),
     numbers: {
-      ...(score === undefined ? {} : { score: score as { min?: number; max?: number } }),
+      ...ranges(filter),
       ...(filter.drifted === undefined ? {} : { driftedCalls: filter.drifted ? { min: 1 } : { max: 0 } }),
       ...(filter.toolErrors === undefined ? {} : { toolErrors: filter.toolErrors ? { min: 1 } : { max: 0 } }),
     },
