@@ -1,4 +1,5 @@
-// Compiles native/engine and native/binding into native/build/rollscope.node with nothing but a C++ compiler.
+// Compiles native/engine and native/binding into native/build/rollscope.node, and native/helper into native/build/rollscope-helper,
+// with nothing but a C++ compiler.
 // An object is compiled again when its source, any header or the flags changed. Files named *.simd.cpp are compiled once
 // for each instruction set; the engine picks one at run time.
 import { spawn } from "node:child_process";
@@ -22,16 +23,43 @@ const instructionSets =
       ]
     : [{ name: "isa_v2", flags: [] }];
 
+const helperDir = join(rootDir, "native", "helper");
+
+/** Compiles the helper when a source of it changed: a program of its own, which needs neither Node nor the matrix library. */
+async function buildHelper(say) {
+  const compiler = process.env.CXX ?? "c++";
+  const flags = ["-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror=return-type"];
+  const sources = filesUnder(helperDir, [".cpp"]);
+  const digest = createHash("sha256").update(JSON.stringify([compiler, flags, process.arch]));
+  for (const file of filesUnder(helperDir, [".cpp", ".h"])) digest.update(readFileSync(file));
+  const wanted = digest.digest("hex");
+  const program = join(nativeBuildDir, "rollscope-helper");
+  const stamp = `${program}.sha256`;
+  if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return false;
+  say("compile the native helper");
+  mkdirSync(nativeBuildDir, { recursive: true });
+  const staged = `${program}.${process.pid}`;
+  await run(compiler, [...flags, ...sources, "-o", staged, ...(process.platform === "linux" ? ["-ldl"] : [])]);
+  renameSync(staged, program);
+  writeFileSync(stamp, wanted);
+  return true;
+}
+
 function filesUnder(dir, endings) {
   return readdirSync(dir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && endings.some((ending) => entry.name.endsWith(ending)))
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
-    .filter((path) => !path.startsWith(nativeBuildDir))
+    .filter((path) => !path.startsWith(nativeBuildDir) && (dir === helperDir || !path.startsWith(helperDir)))
     .sort();
 }
 
 /** Compiles what changed and links. Returns true when something was done. `say` reports steps. */
 export async function buildNative(say) {
+  const helper = await buildHelper(say);
+  return (await buildAddon(say)) || helper;
+}
+
+async function buildAddon(say) {
   const compiler = process.env.CXX ?? "c++";
   const library = matrixLibrary();
   const nodeAddonApi = require("node-addon-api").include_dir;

@@ -41,6 +41,7 @@ interface Options {
   readonly limit: number;
   readonly revision?: string;
   readonly background?: true;
+  readonly into?: string;
 }
 
 type Action = (words: readonly string[], options: Options, output: Output) => Promise<ExitName>;
@@ -117,9 +118,12 @@ export async function runProgram(words: readonly string[], context: ProgramConte
       "run <recipe>",
       "Run a recipe, from its folder or its recipe.yaml.",
       "rollscope run recipes/arithmetic-grpo\nrollscope run recipes/arithmetic-grpo --profile quick --training.lr=1e-5",
-      (words, options, output) => runCommand(words[0] ?? "", recipeArguments(words, options, "run"), services, output),
+      (words, options, output) =>
+        runCommand(words[0] ?? "", recipeArguments(words, options, "run"), options.into ?? null, services, output),
     ),
-  ).addOption(outputDir());
+  )
+    .addOption(outputDir())
+    .addOption(new Option("--into <folder>", "The run's folder, made by whoever starts it.").hideHelp());
 
   add(
     program,

@@ -57,7 +57,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         forgetLock();
         await server.dispose();
         await table.dispose();
-        supervisor.dispose();
         await runs.dispose();
         lock.dispose();
         log.info("stopped");

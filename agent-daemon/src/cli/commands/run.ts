@@ -9,7 +9,7 @@ import { readConfig, writeConfig } from "../../runs/configFile.ts";
 import { askCoordinator } from "../../runs/controlClient.ts";
 import { readRunEnvironment } from "../../runs/environment.ts";
 import { copyRecipe, readRecipeFolder } from "../../runs/recipeCopy.ts";
-import { createRunFolder, findRun, folderError, type RunFolder } from "../../runs/runFolder.ts";
+import { createRunFolder, findRun, folderError, type RunFolder, runFolderAt } from "../../runs/runFolder.ts";
 import { type OpenEngines, type RunEnd, type RunRequest, runRecipe } from "../../runs/runRecipe.ts";
 import { createStopSwitch, type StopSwitch } from "../../runs/stopSwitch.ts";
 import type { Clock } from "../../sampling/clock.ts";
@@ -38,9 +38,11 @@ export interface RunServices {
   readonly stdout: TerminalStream;
 }
 
+/** @param into a run's folder that was made already, empty; null: make one */
 export async function runCommand(
   path: string,
   given: RecipeArguments,
+  into: string | null,
   services: RunServices,
   output: Output,
 ): Promise<ExitName> {
@@ -51,13 +53,14 @@ export async function runCommand(
     output.lines(problemLines(checked.problems, output.paint));
     return "config";
   }
-  const folder = createRunFolder(checked.outputDir, checked.config.name, new Date(services.clock.now()));
+  const now = new Date(services.clock.now());
+  const folder = into === null ? createRunFolder(checked.outputDir, checked.config.name, now) : runFolderAt(into);
   try {
     writeConfig(folder, checked.config, checked.origins);
     copyRecipe(folder, checked.folder);
   } catch (error) {
     // Nothing has run in it, so nothing is lost with it.
-    rmSync(folder.path, { recursive: true, force: true });
+    if (into === null) rmSync(folder.path, { recursive: true, force: true });
     throw folderError(error, folder);
   }
   return await attempt(folder, { attempt: 1, config: checked.config, recipeFolder: checked.folder }, services, output);

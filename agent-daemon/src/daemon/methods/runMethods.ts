@@ -1,5 +1,6 @@
 // Methods about runs as a whole: looking, following, starting, steering, removing, their log and configuration.
-import { existsSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ControlCommand } from "../../../../protocol/control.ts";
 import { RollscopeError } from "../../../../protocol/errors.ts";
@@ -88,7 +89,8 @@ export const runMethods: CreateMethods = ({ runs, supervisor }) => {
           });
         }
         if (deleteFiles && existsSync(join(run.path, "journal.jsonl"))) {
-          rmSync(run.path, { recursive: true, force: true });
+          // Its helper may be writing down how it ended.
+          await rm(run.path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
         }
         await runs.forget(folder);
         return {};

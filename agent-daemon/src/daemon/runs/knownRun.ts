@@ -12,7 +12,7 @@ import type { Clock } from "../../sampling/clock.ts";
 import { detectAdvisories } from "../advisories/detect.ts";
 import { type HistoryReader, readHistory } from "../advisories/history.ts";
 import { isSameProcess, startOfProcess } from "../server/processIdentity.ts";
-import { crashReportOf } from "../supervisor/crashReport.ts";
+import { crashReportOf, readStartedProcess } from "../supervisor/crashReport.ts";
 import { type DiskUse, diskUseOf } from "./diskUse.ts";
 import { JournalTail } from "./journalTail.ts";
 import { MetricTable } from "./metricTable.ts";
@@ -191,6 +191,14 @@ export class KnownRun {
     }
     if (known.kind === "live" && !isSameProcess(known.process.pid, known.process.start))
       this.#process = { kind: "gone", attempt: known.process.attempt, at: this.#clock.now() };
+    if (known.kind === "unseen") {
+      // Started by a daemon that is gone, and not listening yet.
+      const started = readStartedProcess(this.#folder);
+      if (started !== null && isSameProcess(started.pid, started.start)) {
+        const { pid, start, attempt } = started;
+        this.#process = { kind: "live", process: { pid, start, attempt, state: null } };
+      }
+    }
   }
 
   #controlPid(): number | null {

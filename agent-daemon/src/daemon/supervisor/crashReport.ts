@@ -33,6 +33,17 @@ export function readExitReport(folder: Pick<RunFolder, "path">): ExitReport | nu
   }
 }
 
+/** process.json, as the helper writes it when it has started a run. */
+const startedProcessSchema = z.object({ pid: z.int().min(1), start: z.string(), attempt: z.int().min(1) });
+
+export function readStartedProcess(folder: Pick<RunFolder, "path">): z.infer<typeof startedProcessSchema> | null {
+  try {
+    return startedProcessSchema.parse(JSON.parse(readFileSync(join(folder.path, "process.json"), "utf8")));
+  } catch {
+    return null;
+  }
+}
+
 const resume = "`rollscope resume` goes on from the last whole checkpoint; everything that was written is intact.";
 
 /**
@@ -45,7 +56,9 @@ export function crashReportOf(
   goneAt: number | null = null,
 ): CrashReport | null {
   const report = readExitReport(folder);
-  if (report !== null && report.at >= (lastEvent ?? 0)) {
+  const started = readStartedProcess(folder);
+  const isOfLast = report !== null && (started === null || started.pid === report.pid);
+  if (isOfLast && report.at >= (lastEvent ?? 0)) {
     const { exitCode, signal, stderrTail, memory, at } = report;
     return { exitCode, signal, stderrTail, memory, at, ...wordsFor(report) };
   }
@@ -63,12 +76,17 @@ export function crashReportOf(
 
 const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
 
-function wordsFor({ exitCode, signal, memory }: ExitReport): Pick<CrashReport, "message" | "next"> {
+function wordsFor({ exitCode, signal, memory, stderrTail }: ExitReport): Pick<CrashReport, "message" | "next"> {
   const peak = memory.peak === null ? "" : ` It had ${mebibytes(memory.peak)} at most.`;
   if (memory.killedForMemory === true)
     return {
       message: `The system ended the run's process because memory ran out.${peak}`,
       next: `Lower training.tokenBudget, take a smaller model or free memory. ${resume}`,
+    };
+  if (stderrTail.includes("JavaScript heap out of memory"))
+    return {
+      message: `The run's JavaScript ran out of its heap.${peak}`,
+      next: `Keep less in the recipe's own variables, or set NODE_OPTIONS=--max-old-space-size. ${resume}`,
     };
   if (signal === "SIGKILL")
     return {
