@@ -60,7 +60,8 @@ export const callDocumentSchema = z.strictObject({
   tries: z.array(callTrySchema),
   /** Name of the client as it presents itself, and the dialect it spoke. */
   client: z.string().nullable(),
-  dialect: z.enum(["whiteBox", "chat", "responses", "messages"]),
+  /** `imported`: read from another tool's file; temperature, times and tokens are then unknown unless they are there. */
+  dialect: z.enum(["whiteBox", "chat", "responses", "messages", "imported"]),
   /**
    * How much of the parent's conversation (its messages and its answer; its prompt tokens and its output) this one begins
    * with: all of it, but for a branch. 0 at a root.

@@ -16,6 +16,7 @@ import { fetchModel, listModels, verifyModels } from "./commands/models.ts";
 import { type RunServices, resumeCommand, runCommand } from "./commands/run.ts";
 import { translateCommand } from "./commands/translate.ts";
 import { describeExitCodes, type ExitName, exitOfError } from "./exitCodes.ts";
+import { addInterchangeCommands } from "./interchangeCommands.ts";
 import { createOutput, type Output, type Streams } from "./output.ts";
 import { addRecipeCommands } from "./recipeCommands.ts";
 import { addRecordCommands } from "./recordCommands.ts";
@@ -223,6 +224,12 @@ export async function runProgram(words: readonly string[], context: ProgramConte
   ).option("--background", "Start it beside, unless one is running.");
 
   addRecordCommands(program, add, { outputDirOf, outputDir, wholeNumber });
+  addInterchangeCommands(program, add, {
+    outputDirOf,
+    outputDir,
+    now: context.clock.now,
+    cancellable: (work) => cancellable(context, work),
+  });
   addRecipeCommands(program, add, { ...services, environment });
 
   const models = program.command("models").description("Models: what is fetched, fetching, checking.");

@@ -175,6 +175,7 @@ export function turnOfMessage(
             error: errorOf(message["error"]),
           }
         : null,
+    demonstration: message["demonstration"] === true,
     trainable: role === "assistant" && number(message["weight"]) !== 0,
     kinds: [String(message["role"])],
   });
