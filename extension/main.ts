@@ -145,7 +145,11 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
   const roots: { readonly [id in ViewId]: () => Promise<TreeLine[]> } = {
     "rollscope.clusters": async () => {
       const hello = await connection.connect();
-      machine ??= await connection.request("machine/state", {});
+      // A machine that cannot be measured is there all the same.
+      machine ??= await connection.request("machine/state", {}).catch((error: unknown) => {
+        services.log.warn(`machine/state: ${asFault(error).message}`);
+        return null;
+      });
       return machineLines(hello, machine, runs.all());
     },
     "rollscope.runs": async () => {

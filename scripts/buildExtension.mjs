@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { rootDir } from "./paths.mjs";
 
-export async function bundleExtension() {
+/** Writes both bundles, with source maps, into a folder. */
+export async function bundleExtension(outdir = join(rootDir, "dist")) {
   await build({
     entryPoints: {
       extension: join(rootDir, "extension/extension.ts"),
       extensionMain: join(rootDir, "extension/main.ts"),
     },
-    outdir: join(rootDir, "dist"),
+    outdir,
     outExtension: { ".js": ".cjs" },
     bundle: true,
     platform: "node",

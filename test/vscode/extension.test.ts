@@ -53,6 +53,14 @@ describe("with a payload", () => {
     await vscode.screenshot("walkthrough");
   });
 
+  test("activation takes less than 50 ms", async () => {
+    await vscode.runCommand("Developer: Show Running Extensions");
+    const line = vscode.page.locator(".runtime-extensions-editor .monaco-list-row", { hasText: "Rollscope" });
+    const told = await line.locator(".activation-time").textContent();
+    const milliseconds = Number(/(\d+)ms/.exec(told ?? "")?.[1]);
+    expect(milliseconds).toBeLessThan(50);
+  });
+
   test("four views show this machine, say what to do without runs, and list the recipes", async () => {
     await openContainer(vscode);
     await row(vscode, "This machine").waitFor();
