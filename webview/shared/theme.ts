@@ -78,7 +78,8 @@ function dressPlainPage(): void {
     : [dark ? "vscode-dark" : "vscode-light"];
   const { classList } = document.body;
   for (const name of plainClasses) classList.toggle(name, wanted.includes(name));
-  classList.add("plain-browser");
+  // Adding a class that is there would be heard as a change.
+  if (!classList.contains("plain-browser")) classList.add("plain-browser");
 }
 
 function kindOf(classes: DOMTokenList): ThemeKind {

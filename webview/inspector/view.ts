@@ -1,0 +1,26 @@
+// What a person chose in the inspector: kept over reloads, so every value is parsed and falls back by itself.
+import { z } from "zod";
+
+export const modes = ["chat", "raw", "details", "siblings"] as const;
+export type Mode = (typeof modes)[number];
+
+const viewSchema = z.object({
+  turn: z.int().min(0).catch(0),
+  /** Cell of the chosen turn's strip: its images, then its tokens. */
+  cell: z.int().min(0).catch(0),
+  /** Token column that colours the strip; null: the first that there is. */
+  column: z.string().nullable().catch(null),
+  /** Training row whose numbers are shown; null: the last. */
+  row: z.string().nullable().catch(null),
+  branch: z.int().min(0).catch(0),
+  mode: z.enum(modes).catch("chat"),
+  search: z.string().catch(""),
+  /** All digits of a token's numbers. */
+  exact: z.boolean().catch(false),
+});
+export type View = z.infer<typeof viewSchema>;
+
+export function readView(kept: Readonly<Record<string, unknown>>): View {
+  const keys = Object.keys(viewSchema.shape);
+  return viewSchema.parse(Object.fromEntries(keys.map((key) => [key, kept[key]])));
+}
