@@ -171,16 +171,13 @@ async function assemble(
   const head = Buffer.alloc(8 + padded, " ");
   head.writeBigUInt64LE(BigInt(padded), 0);
   json.copy(head, 8);
-  const file = createWriteStream(out);
-  file.write(head);
-  for (const { path } of ordered) {
-    await pipeline(createReadStream(path), file, { end: false });
-    rmSync(path);
-  }
-  await new Promise<void>((resolve, reject) => {
-    file.once("error", reject);
-    file.end(resolve);
-  });
+  await pipeline(async function* () {
+    yield head;
+    for (const { path } of ordered) {
+      yield* createReadStream(path);
+      rmSync(path);
+    }
+  }, createWriteStream(out));
   const { size } = await stat(out);
   if (size !== head.length + at) throw new Error(`${size} of ${head.length + at} bytes were written`);
 }
