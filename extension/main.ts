@@ -29,11 +29,12 @@ import { asFault, refuse } from "./daemon/fault.ts";
 import { createLauncherSource } from "./daemon/launcherSource.ts";
 import { showFault } from "./notify.ts";
 import { createRecipes, runFolders } from "./recipes.ts";
+import { registerRecipeYaml } from "./recipeYaml/registerRecipeYaml.ts";
 import { createReports } from "./reports.ts";
 import { createRunsModel, isActive } from "./runs/runsModel.ts";
 import type { Services } from "./services.ts";
 import { createStatusBar } from "./statusBar.ts";
-import { readSetting, setContextKey } from "./surface.ts";
+import { chosenOutputDir, readSetting, setContextKey } from "./surface.ts";
 import { createTasks, type Tasks } from "./tasks.ts";
 import { faultLines, type MachineState, machineLines } from "./views/machineLines.ts";
 import { recipeLines } from "./views/recipeLines.ts";
@@ -81,7 +82,7 @@ function createServices(context: vscode.ExtensionContext, fronts: Fronts): Servi
     },
   });
   const recipes = createRecipes(context, connection);
-  const runs = createRunsModel(connection, () => runFolders(recipes, readSetting("rollscope.runs.outputDir").trim()));
+  const runs = createRunsModel(connection, () => runFolders(recipes, chosenOutputDir()));
   const front = fronts.trees.get("rollscope.trajectories")!;
   const services: Services = {
     context,
@@ -142,6 +143,8 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
     }),
   );
 
+  registerRecipeYaml(context, connection);
+
   const roots: { readonly [id in ViewId]: () => Promise<TreeLine[]> } = {
     "rollscope.clusters": async () => {
       const hello = await connection.connect();
@@ -167,8 +170,9 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
       try {
         return await roots[id]();
       } catch (error) {
-        // One view says what is wrong; the others show what an empty view says.
-        return id === "rollscope.clusters" ? faultLines(asFault(error)) : [];
+        // While the daemon is away one view says why; the others offer the check.
+        const tell = id === "rollscope.clusters" || connection.state.kind === "connected";
+        return tell ? faultLines(id, asFault(error)) : [];
       }
     },
   });

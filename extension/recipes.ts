@@ -44,8 +44,8 @@ export function createRecipes(context: vscode.ExtensionContext, connection: Daem
 }
 
 /** Folders below which runs of this window may lie: the window's own, and its recipes'. */
-export async function runFolders(recipes: Recipes, outputDir: string): Promise<string[]> {
+export async function runFolders(recipes: Recipes, outputDir: string | null): Promise<string[]> {
   const open = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
-  const chosen = outputDir === "" ? [] : [outputDir];
+  const chosen = outputDir === null ? [] : [outputDir];
   return [...new Set([...open.map(({ uri }) => uri.fsPath), ...(await recipes.folders()), ...chosen])];
 }

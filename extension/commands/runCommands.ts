@@ -1,5 +1,5 @@
 // Commands about runs: start, debug, stop, pause, resume, look at, compare, export, explain, forget.
-import { basename, dirname, join } from "node:path";
+import { basename, dirname } from "node:path";
 import * as vscode from "vscode";
 import { advisoryLinkSchema } from "../../protocol/advisory.ts";
 import type { DebugTarget } from "../../protocol/daemonMethods.ts";
@@ -9,7 +9,7 @@ import { showDone, withProgress } from "../notify.ts";
 import { explanationText, plainLog } from "../reportTexts.ts";
 import { isActive } from "../runs/runsModel.ts";
 import type { Services } from "../services.ts";
-import { readSetting, setContextKey } from "../surface.ts";
+import { chosenOutputDir, readSetting, setContextKey, windowOutputDir } from "../surface.ts";
 import { followLink } from "../webviews/hostAnswers.ts";
 import { folderOf, pickRecipe, pickRun, pickRuns } from "./pick.ts";
 
@@ -30,7 +30,8 @@ export async function runRecipe(services: Services, given: unknown, debug: boole
       {
         recipe: recipe.folder,
         debug,
-        outputDir: outputDir(recipe.shipped),
+        // Shipped recipes lie in the payload, where no run belongs.
+        outputDir: recipe.shipped ? windowOutputDir() : chosenOutputDir(),
       },
       token,
     ),
@@ -39,14 +40,6 @@ export async function runRecipe(services: Services, given: unknown, debug: boole
   await showStarted(services, summary);
   if (debug) await attachDebugger(recipe.folder, recipe.name, target);
   return summary;
-}
-
-/** Shipped recipes lie in the payload, where no run belongs. */
-function outputDir(shipped: boolean): string | null {
-  const chosen = readSetting("rollscope.runs.outputDir").trim();
-  if (chosen !== "") return chosen;
-  const open = vscode.workspace.workspaceFolders?.[0]?.uri;
-  return shipped && open?.scheme === "file" ? join(open.fsPath, "runs") : null;
 }
 
 async function saveRecipe(folder: string): Promise<void> {
@@ -167,18 +160,18 @@ export async function compareRuns(services: Services, given: unknown, all: unkno
 }
 
 const exportKinds = [
-  { label: "Chat", description: "conversations, a line each (JSONL)", format: "chat", end: "jsonl" },
+  { label: "Chat", description: "conversations, a line each (JSONL)", format: "chat", end: "rollscope.jsonl" },
   {
     label: "Training rows",
     description: "token ids, masks, log-probabilities, advantages",
     format: "training",
-    end: "jsonl",
+    end: "safetensors",
   },
   {
     label: "Archive",
     description: "everything, to be opened by Rollscope elsewhere",
     format: "archive",
-    end: "rollscope.zip",
+    end: "tar",
   },
 ] as const;
 

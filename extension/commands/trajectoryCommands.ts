@@ -6,6 +6,7 @@ import { trajectoryEditorType } from "../contributions.ts";
 import { refuse } from "../daemon/fault.ts";
 import { showDone, withProgress } from "../notify.ts";
 import type { Services } from "../services.ts";
+import { windowOutputDir } from "../surface.ts";
 import { describeFilter, orderNames, parseScore, trajectoryLine } from "../views/trajectoryLines.ts";
 import { sourceTitle } from "../webviews/panels.ts";
 import { folderOf, pickRun } from "./pick.ts";
@@ -80,7 +81,11 @@ export async function importTrajectories(services: Services, given: unknown): Pr
         });
   if (files === undefined || files.length === 0) return;
   const { summary, imported, problems } = await withProgress("Importing trajectories", (token) =>
-    services.connection.request("file/import", { paths: files.map(({ fsPath }) => fsPath), outputDir: null }, token),
+    services.connection.request(
+      "file/import",
+      { paths: files.map(({ fsPath }) => fsPath), outputDir: windowOutputDir() },
+      token,
+    ),
   );
   services.runs.accept(summary);
   services.trajectories.show({ kind: "run", folder: summary.folder, name: summary.recipe });

@@ -98,18 +98,18 @@ function stateLines(hello: HelloResult, state: MachineState): TreeLine[] {
   ];
 }
 
-/** Instead of the machine: why it cannot be seen, and what helps. */
-export function faultLines(fault: Fault): TreeLine[] {
+/** Instead of the lines of a view: why they cannot be seen, and what helps. */
+export function faultLines(view: string, fault: Fault): TreeLine[] {
   const command = { id: "rollscope.checkEnvironment", arguments: [] } as const;
   return [
     {
-      id: "machine.fault",
+      id: `${view}.fault`,
       label: fault.message,
       icon: "error",
       color: "charts.red",
       tooltip: [`${fault.message} (${fault.code})`],
       command,
     },
-    { id: "machine.next", label: fault.next, icon: "arrow-right", tooltip: [fault.next], command },
+    { id: `${view}.next`, label: fault.next, icon: "arrow-right", tooltip: [fault.next], command },
   ];
 }
