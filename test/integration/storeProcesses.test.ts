@@ -1,5 +1,4 @@
 // The store between processes: claims that race, a writer that is killed, a disk that fills up.
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +10,7 @@ import { allDocuments } from "../../agent-daemon/src/store/pages.ts";
 import { openSqliteStore } from "../../agent-daemon/src/store/sqliteStore.ts";
 import { verifyLedger } from "../../agent-daemon/src/store/verifyLedger.ts";
 import { record, run } from "../support/documents.ts";
+import { mountNamespace } from "../support/mountNamespace.ts";
 import { bundleProgram, type Program, startProgram } from "../support/program.ts";
 
 let folder: string;
@@ -139,15 +139,3 @@ describe("a disk that fills up", () => {
     expect(await resumed.ended).toMatchObject({ code: 0, errors: "" });
   });
 });
-
-/** The command that gives a program mounts of its own, as root or as a user who is root inside; null where there is none. */
-function mountNamespace(): string[] | null {
-  for (const command of [
-    ["unshare", "--mount"],
-    ["unshare", "--user", "--map-root-user", "--mount"],
-  ]) {
-    const mount = ["mount", "-t", "tmpfs", "none", "/mnt"];
-    if (spawnSync(command[0] as string, [...command.slice(1), ...mount]).status === 0) return command;
-  }
-  return null;
-}

@@ -30,8 +30,12 @@ export function processContext(openEngines: OpenEngines, version: string): Progr
   };
 }
 
-/** Installed, the script has the name of the program; in a checkout it is a file. */
+/** The payload's start script says how it was called; in a checkout the script is a file. */
 function invocationOf(script: string): string {
+  const called = process.env["ROLLSCOPE_INVOKED_AS"];
+  // Not for what this process starts.
+  delete process.env["ROLLSCOPE_INVOKED_AS"];
+  if (called !== undefined && called !== "") return called;
   if (basename(script) === "rollscope") return "rollscope";
   const path = relative(process.cwd(), script);
   return `node ${path.startsWith("..") ? script : path}`;

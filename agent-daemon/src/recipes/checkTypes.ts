@@ -2,7 +2,7 @@
 // machine without TypeScript only gets a note.
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type * as TypeScript from "typescript";
 import type { CodeProblem } from "./loadRecipe.ts";
@@ -32,7 +32,7 @@ export async function checkTypes(file: string): Promise<TypeCheck> {
   if (!file.endsWith(".ts")) return { kind: "checked", problems: [] };
   const source = fileURLToPath(new URL("./api.ts", import.meta.url));
   const api = existsSync(source) ? source : shippedPath("recipes", "templates", "types", "recipe.d.ts");
-  const nodeTypes = fileURLToPath(new URL("../../../node_modules/@types", import.meta.url));
+  const nodeTypes = join(dirname(shippedPath("recipes")), "node_modules", "@types");
   const ts = await findTypeScript(file);
   if (ts === null) return { kind: "skipped", because: "TypeScript is not installed" };
 

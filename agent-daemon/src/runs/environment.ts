@@ -4,10 +4,10 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { arch, availableParallelism, cpus, platform, release, totalmem } from "node:os";
 import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { z } from "zod";
 import type { ModelInfo } from "../engines/interface.ts";
+import { shippedPath } from "../recipes/shippedFiles.ts";
 import { type RunFolder, writeWhole } from "./runFolder.ts";
 
 const count = z.int().min(0);
@@ -39,17 +39,21 @@ export type AttemptEnvironment = z.infer<typeof attemptEnvironmentSchema>;
 
 const runEnvironmentSchema = z.object({ attempts: z.array(attemptEnvironmentSchema) });
 
-/** Commit of the code that runs, and whether files differ from it; null where it is not a git checkout. */
+/**
+ * Commit of the code that runs, and whether files differ from it; null where it is not a git checkout. A payload that lies
+ * inside somebody's checkout is no part of it.
+ */
 async function gitState(): Promise<{ commit: string | null; changed: boolean | null }> {
-  const cwd = dirname(fileURLToPath(import.meta.url));
+  const cwd = dirname(shippedPath("recipes"));
   const git = async (...args: string[]) =>
     (await promisify(execFile)("git", args, { cwd, encoding: "utf8", timeout: 5000 })).stdout.trim();
   try {
-    const [commit, changes] = await Promise.all([
+    const [folderInCheckout, commit, changes] = await Promise.all([
+      git("rev-parse", "--show-prefix"),
       git("rev-parse", "HEAD"),
       git("status", "--porcelain", "--untracked-files=no"),
     ]);
-    return { commit, changed: changes !== "" };
+    return folderInCheckout === "" ? { commit, changed: changes !== "" } : { commit: null, changed: null };
   } catch {
     return { commit: null, changed: null };
   }
