@@ -1,6 +1,7 @@
-// The commands around writing a recipe, for the command tree of program.ts: new, doctor.
+// The commands around writing a recipe, for the command tree of program.ts: new, doctor, dev.
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
+import { devCommand } from "./commands/dev.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { newCommand } from "./commands/new.ts";
 import type { RunServices } from "./commands/run.ts";
@@ -49,6 +50,36 @@ export function addRecipeCommands(program: Command, add: AddCommand, services: R
     .option("--network", "Try the network too.")
     .option("--output-dir <folder>", "Folder of the runs (default: $ROLLSCOPE_OUTPUT_DIR, else ./runs).")
     .addOption(new Option("--progress", "Tell each finding on stderr as JSON.").hideHelp());
+
+  add(
+    program,
+    "dev <recipe>",
+    "After each save: check the recipe, sample two tasks twice, and show what changed. Ctrl-C ends it.",
+    "rollscope dev recipes/arithmetic-grpo\nrollscope dev my-recipe --model ./tiny-model",
+    ([recipe = "", ...overrides], options: DevOptions, output) =>
+      devCommand(
+        recipe,
+        {
+          profile: options.profile ?? null,
+          overrides,
+          outputDir: null,
+          environment: services.environment,
+          model: options.model ?? null,
+        },
+        services,
+        output,
+      ),
+  )
+    .option("--profile <name>", "Lay a profile of the recipe over it.")
+    .option("--model <source>", "A smaller model than the recipe's.")
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .usage("[options] <recipe> [--path.to.key=value ...]");
+}
+
+interface DevOptions {
+  readonly profile?: string;
+  readonly model?: string;
 }
 
 interface DoctorOptions {
