@@ -140,7 +140,10 @@ export async function loadConfig(path: string, options: ConfigOptions = {}): Pro
     const other = resolveLayers(recipeSchema, [recipe.layer, profileLayer(recipe.layer, name)], file);
     problems.push(...other.problems.filter((problem) => problem.origin?.layer === "profile"));
   }
-  if (resolved.config !== null) problems.push(...ruleProblems(resolved.config, resolved.origins, file, layers));
+  if (resolved.config !== null) {
+    const found = ruleProblems(resolved.config, resolved.origins, file, layers);
+    problems.push(...excuseOverridden(found, layers, file));
+  }
   const failed = problems.some((problem) => problem.severity === "error");
   return {
     folder,
@@ -168,6 +171,29 @@ function ruleProblems(
   const whole: Origin = { layer: "recipe", source: file, line: 1, column: 1 };
   const findings: RuleFinding[] = [...checkRules(config, isWritten), ...checkObjectiveRules(config, isWritten)];
   return findings.map((finding) => ({ ...finding, origin: originOf(places, finding.path.split(".")) ?? whole }));
+}
+
+/** A key of the recipe that only what was laid over it leaves unread is no mistake of anybody. */
+function excuseOverridden(
+  problems: readonly ConfigProblem[],
+  layers: readonly ConfigLayer[],
+  file: string,
+): ConfigProblem[] {
+  const isRecipes = ({ code, origin }: ConfigProblem) => code === "CONFIG_KEY_UNREAD" && origin?.layer === "recipe";
+  if (layers.slice(1).every(({ origins }) => origins.size === 0) || !problems.some(isRecipes)) return [...problems];
+  const [recipe] = layers as readonly [ConfigLayer];
+  const alone = resolveLayers(recipeSchema, [recipe], file);
+  if (alone.config === null) return [...problems];
+  const unread = new Set(
+    ruleProblems(alone.config, alone.origins, file, [recipe])
+      .filter(isRecipes)
+      .map(({ path }) => path),
+  );
+  return problems.map((problem) =>
+    isRecipes(problem) && !unread.has(problem.path)
+      ? { ...problem, severity: "note", next: "Nothing needs to be done: what was laid over the recipe makes it so." }
+      : problem,
+  );
 }
 
 function unknownProfile(name: string, profiles: readonly string[]): ConfigProblem {
