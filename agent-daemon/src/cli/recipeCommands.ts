@@ -26,7 +26,7 @@ export function addRecipeCommands(program: Command, add: AddCommand, services: R
     program,
     "new <template> [name]",
     "Make a recipe that runs at once, from the template grpo or blank; a name alone means grpo.",
-    "rollscope new grpo word-problems\nrollscope new blank my-task --json",
+    "rollscope new grpo my-sums\nrollscope new blank my-task --json",
     (words, _options, output) => newCommand(words, services.invocation, output),
   );
 

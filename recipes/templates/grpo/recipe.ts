@@ -12,7 +12,7 @@ export default defineRecipe<Question>({
   async rollout(task, agent) {
     await agent.chat({
       messages: [
-        { role: "system", content: "Answer with a number." },
+        { role: "system", content: "You are a calculator." },
         { role: "user", content: task.payload.question },
       ],
     });
@@ -21,7 +21,7 @@ export default defineRecipe<Question>({
   // How good the trajectory is. Only `score` is learned from; the rest of the breakdown is shown beside it.
   evaluate({ task, text }) {
     const correct = scoreNumber(text, task.payload.answer);
-    const short = text.length <= 40 ? 1 : 0;
+    const short = text.length <= 20 ? 1 : 0;
     return { score: correct, breakdown: { correct, short } };
   },
 });

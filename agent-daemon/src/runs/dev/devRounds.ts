@@ -205,7 +205,7 @@ export class DevRounds {
   ): DevRound {
     const samples = now.map((sample) => {
       const before = this.#last.get(placeOf(sample));
-      const differs = before !== undefined && (before.score !== sample.score || before.text !== sample.text);
+      const differs = before !== undefined && saidOf(before) !== saidOf(sample);
       return { ...sample, before: differs ? { score: before.score, text: before.text } : null };
     });
     // A round that could not run leaves the one before to be compared with.
@@ -216,6 +216,8 @@ export class DevRounds {
 }
 
 const placeOf = ({ task, sample }: DevSample) => JSON.stringify([task, sample]);
+
+const saidOf = ({ score, text, breakdown, error }: DevSample) => JSON.stringify([score, text, breakdown, error]);
 
 function settingsOf(config: RecipeConfig) {
   const settings = waveSettings(config);
