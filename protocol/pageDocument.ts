@@ -22,10 +22,12 @@ const attribute = (text: string) => text.replaceAll(/[&<>"]/g, (letter) => escap
 
 /** Nothing may run or load but the bundle; a page in a browser may talk to its own host. */
 export function pageDocument(page: PageDocument): string {
+  // The controls put one style element into the page, to learn what the browser can; they read its nonce from the document.
+  const styleNonce = crypto.randomUUID();
   const policy = [
     "default-src 'none'",
     `script-src 'nonce-${page.nonce}'`,
-    `style-src ${page.source}`,
+    `style-src ${page.source} 'nonce-${styleNonce}'`,
     `font-src ${page.source}`,
     "img-src blob: data:",
     ...(page.socket === null ? [] : ["connect-src 'self'"]),
@@ -38,6 +40,7 @@ export function pageDocument(page: PageDocument): string {
   <head>
     <meta charset="utf-8">
     <meta http-equiv="Content-Security-Policy" content="${attribute(policy)}">
+    <meta property="csp-nonce" content="${styleNonce}">
     <meta name="viewport" content="width=device-width, initial-scale=1">${socket}
     <title>${attribute(page.title)}</title>
     <link rel="stylesheet" href="${attribute(page.style)}">

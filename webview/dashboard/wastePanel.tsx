@@ -127,10 +127,21 @@ export function WastePanel({ page, folder, lastStep, settled }: WastePanelProps)
 
 type Stage = (typeof wasteStages)[number];
 
-/** What contributes stands back; causes of waste have the colours of the charts. */
+/** Places in the theme's colours: blue, orange, green, purple, red, yellow, then their neighbours. */
+const places: Readonly<Record<Exclude<Stage, "contributing">, number>> = {
+  notCaptured: 6,
+  masked: 3,
+  truncated: 1,
+  stale: 8,
+  zeroVariance: 5,
+  filtered: 2,
+  clipped: 4,
+};
+
+/** What contributes is the calm ground; causes of waste stand out from it. */
 function colourOf(stage: Stage): string {
-  const { series, grid } = theme().value;
-  return stage === "contributing" ? grid : series[wasteStages.indexOf(stage) % series.length]!;
+  const { series, rest } = theme().value;
+  return stage === "contributing" ? rest : series[places[stage]]!;
 }
 
 interface BarsProps {

@@ -65,24 +65,28 @@ export function LongText({ page, text, length, read, mark = null, terminal = fal
         terminal={terminal}
         marked={marked}
       />
-      <div class="text-bar">
-        {(shown.from > 0 || end < length) && (
-          <>
-            <span class="muted" role="note">
-              {words.cut(countText(shown.from + 1), countText(end), countText(length))}
-            </span>
-            <Button disabled={shown.from === 0} onPress={() => void moveTo(shown.from - windowCharacters)}>
-              {words.earlier}
-            </Button>
-            <Button disabled={end >= length} onPress={() => void moveTo(end)}>
-              {words.later}
-            </Button>
-          </>
-        )}
-        <Button look="icon" label={words.copyHint} onPress={() => void copy()}>
-          {words.copy}
-        </Button>
-      </div>
+      {(shown.from > 0 || end < length) && (
+        <div class="text-bar">
+          <span class="muted" role="note">
+            {words.cut(countText(shown.from + 1), countText(end), countText(length))}
+          </span>
+          <Button disabled={shown.from === 0} onPress={() => void moveTo(shown.from - windowCharacters)}>
+            {words.earlier}
+          </Button>
+          <Button disabled={end >= length} onPress={() => void moveTo(end)}>
+            {words.later}
+          </Button>
+        </div>
+      )}
+      <button
+        type="button"
+        class="link copy"
+        aria-label={words.copyHint}
+        title={words.copyHint}
+        onClick={() => void copy()}
+      >
+        {words.copy}
+      </button>
     </div>
   );
 }

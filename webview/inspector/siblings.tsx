@@ -17,6 +17,7 @@ type Sibling = ResultOf<"trajectory/siblings">["rows"][number];
 const mostBeside = 3;
 const sharedTokens = 12;
 const shownTokens = 400;
+const mostPieces = 20;
 
 export function Siblings({ page }: PageProps) {
   const words = inspectorWords();
@@ -95,6 +96,7 @@ interface ColumnProps extends PageProps {
 interface Texts {
   readonly shared: string;
   readonly differs: string;
+  readonly goesOn: boolean;
 }
 
 function Column({ page, source, title, score, status, parts, own = false }: ColumnProps) {
@@ -124,9 +126,9 @@ function Column({ page, source, title, score, status, parts, own = false }: Colu
         <span class="differs">{texts?.differs ?? ""}</span>
       </pre>
       <div class="text-bar">
-        <Button onPress={() => setMore(more + 1)} disabled={more >= 20}>
-          {words.later}
-        </Button>
+        {texts?.goesOn === true && more < mostPieces && (
+          <Button onPress={() => setMore(more + 1)}>{words.later}</Button>
+        )}
         {!own && (
           <Button
             onPress={() => {
@@ -156,12 +158,13 @@ async function readFrom(
       ...said.flatMap((part) => (part.kind === "text" || part.kind === "reasoning" ? [part.text] : [])),
       ...toolCalls.map(({ name, arguments: text }) => `${name}(${text})`),
     ]);
-    return { shared: "", differs: lines.join("\n").slice(0, tokens * 4) };
+    const text = lines.join("\n");
+    return { shared: "", differs: text.slice(0, tokens * 4), goesOn: text.length > tokens * 4 };
   }
   const from = Math.max(0, token - sharedTokens);
   const request = { source, from, to: token + tokens, columns: [], row: null };
   const { extra } = await page.client.callBulk("trajectory/tokens", request, { signal });
   const { text, ends } = tokenTextSchema.parse(extra);
   const split = token === from ? 0 : (ends[token - from - 1] ?? text.length);
-  return { shared: text.slice(0, split), differs: text.slice(split) };
+  return { shared: text.slice(0, split), differs: text.slice(split), goesOn: ends.length === request.to - from };
 }

@@ -1,6 +1,7 @@
 // The turns of the chosen branch, any number of them: who spoke, how it begins, how many tokens were sampled.
 import { useEffect, useRef } from "preact/hooks";
 import type { TurnView } from "../../protocol/trajectoryView.ts";
+import { ansiReader } from "../shared/ansi.ts";
 import { countText } from "../shared/text.ts";
 import { VirtualList, type VirtualListHandle } from "../shared/virtualList.tsx";
 import type { InspectorPage } from "./page.ts";
@@ -90,7 +91,12 @@ function snippetOf(turn: TurnView): string {
   const words = inspectorWords();
   const [call] = turn.toolCalls;
   const said = turn.parts.find((part) => part.kind === "text" && part.text.trim() !== "");
-  if (said?.kind === "text") return said.text.slice(0, 160).trim().replace(/\s+/g, " ");
+  if (said?.kind === "text") {
+    const reader = ansiReader();
+    reader.write(said.text.slice(0, 400));
+    const plain = reader.lines.map((line) => line.map((run) => run.text).join("")).join(" ");
+    return plain.slice(0, 160).trim().replace(/\s+/g, " ");
+  }
   if (call !== undefined) return `${call.name}(${call.arguments.slice(0, 120)})`;
   if (turn.parts.some((part) => part.kind === "image")) return words.image;
   const reasoning = turn.parts.find((part) => part.kind === "reasoning");

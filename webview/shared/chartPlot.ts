@@ -168,7 +168,7 @@ export class ChartPlot {
         },
         {
           ...axis,
-          size: (_, values) => Math.max(36, ...(values ?? []).map((value) => 10 + (value ?? "").length * 6.5)),
+          size: (_, values) => Math.max(46, ...(values ?? []).map((value) => 10 + (value ?? "").length * 6.5)),
           space: 28,
           values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : numberText(tick, 3))),
         },

@@ -11,6 +11,8 @@ export interface Theme {
   readonly foreground: string;
   readonly muted: string;
   readonly grid: string;
+  /** A quiet area. */
+  readonly rest: string;
   readonly focus: string;
   readonly error: string;
   readonly warning: string;
@@ -111,6 +113,7 @@ function readTheme(): Theme {
     foreground: readable(foreground, 4.5),
     muted: readable(variable("descriptionForeground"), 4.5),
     grid: faint(high ? 0.35 : contrast(foreground, background) > 8 ? 0.1 : 0.14),
+    rest: faint(high ? 0.4 : 0.2),
     focus: readable(variable("focusBorder"), 3),
     error: readable(variable("errorForeground") ?? variable("charts-red"), 4.5),
     warning: readable(variable("editorWarning-foreground") ?? variable("charts-yellow"), 3),
