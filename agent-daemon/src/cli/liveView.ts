@@ -2,7 +2,7 @@
 // Pure: a state and a size in, lines out, none wider than the size.
 import { evaluationLine } from "./evaluationTable.ts";
 import { curveOf, type RunProgress, timeLeft } from "./runProgress.ts";
-import { type Curve, curves } from "./shownMetrics.ts";
+import { type Curve, curves, shownValue } from "./shownMetrics.ts";
 import { type Chart, drawChart } from "./terminal/chart.ts";
 import type { Paint } from "./terminal/colors.ts";
 import { formatDuration, formatNumber } from "./terminal/numbers.ts";
@@ -32,7 +32,9 @@ export interface ViewSize {
 
 const labelWidth = 9;
 const valueWidth = 11;
-const tallest = 4;
+const tallest = 5;
+/** From this height on charts are parted by an empty line; lower ones need the line themselves. */
+const parted = 4;
 /** Below it the charts have no numbers beside them. */
 const narrowest = 40;
 
@@ -45,8 +47,15 @@ export function renderLive(state: LiveState, size: ViewSize, paint: Paint): stri
     ...(state.notice === null ? [] : [paint("yellow", truncate(visible(state.notice), size.width))]),
   ];
   const room = size.height - head.length - tail.length;
-  const height = Math.max(0, Math.min(tallest, Math.floor(room / curves.length)));
-  const charts = height === 0 ? [] : curves.flatMap((curve) => chartLines(curve, progress, size.width, height, paint));
+  const withGaps = Math.floor((room - curves.length + 1) / curves.length);
+  const height = Math.max(0, Math.min(tallest, withGaps >= parted ? withGaps : Math.floor(room / curves.length)));
+  const charts =
+    height === 0
+      ? []
+      : curves.flatMap((curve, index) => [
+          ...(index > 0 && withGaps >= parted ? [""] : []),
+          ...chartLines(curve, progress, size.width, height, paint),
+        ]);
   return [...head, ...charts, ...tail].slice(0, size.height);
 }
 
@@ -60,19 +69,26 @@ function titleLine(progress: RunProgress, width: number, paint: Paint): string {
 function progressLine(state: LiveState, width: number, paint: Paint): string {
   const { progress, phase } = state;
   const left = timeLeft(progress);
-  const inPhase = phase === null || phase.total === 0 ? 0 : phase.done / phase.total;
+  const skipped = progress.points.filter((point) => point.skipped !== null).length;
   const parts = [
-    `step ${progress.step}/${progress.steps}`,
-    phase === null ? (progress.phase ?? "") : `${progress.phase} ${phase.done}/${phase.total} ${phase.unit}`,
-    progress.attemptBegun === null ? "" : `${formatDuration(state.now - progress.attemptBegun)} gone`,
+    `step ${progress.step}/${progress.steps}${skipped === 0 ? "" : `, ${skipped} skipped`}`,
+    progress.attemptBegun === null ? "" : `${formatDuration(state.now - progress.attemptBegun)} elapsed`,
     left === null ? "" : `${formatDuration(left - elapsedInStep(state))} left`,
+    phase === null ? (progress.phase ?? "") : `${progress.phase} ${phase.done}/${phase.total} ${phase.unit}`,
   ].filter((part) => part !== "");
-  const text = parts.join(" · ");
-  const barWidth = Math.min(40, width - text.length - 1);
-  if (barWidth < 8) return truncate(text, width);
-  const doneSteps = progress.step + (progress.phase === "sampling" ? inPhase * 0.5 : 0);
-  const fraction = progress.steps === 0 ? 0 : doneSteps / progress.steps;
+  // The bar keeps its width whatever stands beside it.
+  const barWidth = width < 60 ? 0 : Math.max(8, Math.min(40, width - 72));
+  const text = truncate(parts.join(" · "), barWidth === 0 ? width : width - barWidth - 1);
+  if (barWidth === 0) return text;
+  const fraction = progress.steps === 0 ? 0 : (progress.step + partOfStep(state)) / progress.steps;
   return `${paint("green", progressBar(fraction, barWidth))} ${text}`;
+}
+
+/** How much of the current step is done, sampling and training counted as a half each; never less than a moment ago. */
+function partOfStep({ progress, phase }: LiveState): number {
+  const inPhase = phase === null || phase.total === 0 ? 0 : Math.min(1, phase.done / phase.total);
+  if (progress.phase === "sampling") return inPhase / 2;
+  return progress.phase === "comparing" || progress.phase === "training" ? 0.5 : 0;
 }
 
 /** Milliseconds of the current step that have passed, but never more than a step takes. */
@@ -86,15 +102,23 @@ function chartLines(curve: Curve, progress: RunProgress, width: number, height: 
   const valueRoom = width < narrowest ? 0 : valueWidth;
   const chartWidth = width - labelWidth - valueRoom;
   const chart = drawChart(values, { width: chartWidth, height }, progress.steps);
-  const latest = values.at(-1);
+  const latest = latestText(progress, curve);
   return chart.lines.map((line, row) => {
-    const label = row === 0 ? curve.title : row === 1 && latest !== undefined ? formatNumber(latest) : "";
+    const label = row === 0 ? curve.title : row === 1 ? latest : "";
     const edge = edgeText(chart, row, height);
-    const shown = height === 1 && latest !== undefined ? formatNumber(latest) : edge;
+    const shown = height === 1 ? latest : edge;
     const left =
       row === 0 ? paint("bold", padEnd(truncate(label, labelWidth - 1), labelWidth)) : padEnd(label, labelWidth);
     return `${left}${paint(curve.color, line)}${shown === "" || valueRoom === 0 ? "" : ` ${paint("dim", truncate(shown, valueRoom - 1))}`}`;
   });
+}
+
+/** A step of which nothing was trained has no KL: that is a dash, not a NaN. */
+function latestText(progress: RunProgress, curve: Curve): string {
+  const last = progress.points.at(-1);
+  if (last === undefined) return "";
+  const value = shownValue(last.metrics, curve.metrics);
+  return value === undefined ? "–" : formatNumber(value);
 }
 
 /** Largest value beside the top line, smallest beside the bottom one, and how many values are missing. */

@@ -12,6 +12,9 @@ export function stopNotice(progress: Pick<RunProgress, "step" | "steps" | "phase
   const size = training.stepsPerWindow * training.epochsPerWindow;
   const { step, steps, phase } = progress;
   const isBetween = step % size === 0 && (phase === "evaluating" || phase === "saving");
+  if (isBetween && phase === "evaluating") {
+    return `Stopping after this evaluation${step > 0 ? ", and saving" : ""}. Ctrl-C again: at once.`;
+  }
   const end = isBetween ? step : Math.min(steps, (Math.floor(step / size) + 1) * size);
   if (size === 1 || isBetween || end === step + 1) {
     return "Stopping after this step, and saving. Ctrl-C again: at once.";

@@ -23,11 +23,19 @@ describe("the first Ctrl-C", () => {
   });
 
   test.each([
-    ["evaluating", 4],
     ["saving", 8],
     ["training", 7],
     ["training", 9],
   ] as const)("has nothing to wait for beyond the current step when %s after step %i", (phase, step) => {
     expect(stopNotice({ step, steps: 10, phase }, fourSteps)).toContain("after this step");
+  });
+
+  test("speaks of the evaluation where no step is under way", () => {
+    expect(stopNotice({ step: 0, steps: 10, phase: "evaluating" }, fourSteps)).toBe(
+      "Stopping after this evaluation. Ctrl-C again: at once.",
+    );
+    expect(stopNotice({ step: 4, steps: 10, phase: "evaluating" }, fourSteps)).toBe(
+      "Stopping after this evaluation, and saving. Ctrl-C again: at once.",
+    );
   });
 });

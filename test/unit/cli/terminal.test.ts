@@ -161,4 +161,19 @@ describe("a screen", () => {
     expect(written.endsWith("\u001b[?25h")).toBe(true);
     expect(process.listenerCount("exit")).toBe(0);
   });
+
+  test("goes up over lines that a narrower terminal has wrapped, and leaves full lines whole", async () => {
+    const clock = manualClock();
+    let written = "";
+    const stream = { write: (text: string) => (written += text), columns: 10, rows: 24 };
+    const screen = createScreen(stream, clock, () => ["0123456789", "", "0123"]);
+    screen.invalidate();
+    expect(written).toBe("\u001b[?25l\r0123456789\n\u001b[K\n0123\u001b[K\n\u001b[J");
+    stream.columns = 4;
+    written = "";
+    await clock.advance(100);
+    screen.invalidate();
+    expect(written.startsWith("\u001b[5A\r")).toBe(true);
+    screen.dispose();
+  });
 });

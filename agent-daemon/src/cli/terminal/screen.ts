@@ -1,6 +1,7 @@
 // A block of lines at the bottom of a terminal that is redrawn in place. Other output goes above it. It restores the cursor
 // whatever happens, and never draws more often than a person can see.
 import type { Clock } from "../../sampling/clock.ts";
+import { widthOf } from "./text.ts";
 
 /** The part of a terminal's output stream that is used. */
 export interface TerminalStream {
@@ -30,23 +31,32 @@ export function createScreen(
   frame: (size: { readonly width: number; readonly height: number }) => readonly string[],
   interval = 100,
 ): Screen {
-  let drawn = 0;
+  /** Columns of each line of the block. */
+  let drawn: readonly number[] = [];
   let lastDraw = Number.NEGATIVE_INFINITY;
   let pending: (() => void) | null = null;
   let disposed = false;
   const onExit = () => stream.write(showCursor);
 
-  const size = () => ({ width: Math.max(20, stream.columns ?? 80), height: Math.max(4, (stream.rows ?? 24) - 1) });
-  const home = () => (drawn === 0 ? "\r" : `\u001b[${drawn}A\r`);
+  const columns = () => stream.columns ?? 80;
+  const size = () => ({ width: Math.max(20, columns()), height: Math.max(4, (stream.rows ?? 24) - 1) });
+  /** A terminal that has become narrower has wrapped the lines of the block: there are more rows to go up. */
+  const home = () => {
+    const rows = drawn.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / columns())), 0);
+    return rows === 0 ? "\r" : `\u001b[${rows}A\r`;
+  };
   const draw = () => {
     pending?.();
     pending = null;
     lastDraw = clock.now();
     const { width, height } = size();
     const lines = frame({ width, height }).slice(0, height);
-    // Each line is ended by an own line feed, so that the cursor always stands below the block.
-    stream.write(`${home()}${lines.map((line) => `${line}${clearLine}\n`).join("")}${clearBelow}`);
-    drawn = lines.length;
+    const widths = lines.map(widthOf);
+    // Each line is ended by an own line feed, so that the cursor always stands below the block. After a full line the cursor
+    // still stands on its last character, which clearing would take away.
+    const text = lines.map((line, row) => `${line}${(widths[row] ?? 0) < columns() ? clearLine : ""}\n`);
+    stream.write(`${home()}${text.join("")}${clearBelow}`);
+    drawn = widths;
   };
   stream.write(hideCursor);
   process.once("exit", onExit);
@@ -59,7 +69,7 @@ export function createScreen(
     },
     print(lines) {
       stream.write(`${home()}${clearBelow}${lines.map((line) => `${line}\n`).join("")}`);
-      drawn = 0;
+      drawn = [];
       if (!disposed) draw();
     },
     dispose() {
