@@ -10,6 +10,7 @@ import { theme } from "../shared/theme.ts";
 import { type TableColumn, VirtualTable } from "../shared/virtualTable.tsx";
 import { sharedWords } from "../shared/words.ts";
 import type { DashboardPage } from "./page.ts";
+import { barSteps } from "./wasteSteps.ts";
 import { dashboardWords } from "./words.ts";
 
 /** More bars than this are too thin to tell apart; every n-th step is shown then. */
@@ -20,17 +21,6 @@ interface WastePanelProps {
   readonly folder: string;
   readonly lastStep: number;
   readonly settled: ReadonlySignal<StepRange | null>;
-}
-
-/** Steps with a bar: at most so many, evenly, the last one among them. */
-export function barSteps(from: number, to: number, most: number): number[] {
-  const first = Math.max(1, Math.ceil(from));
-  const last = Math.floor(to);
-  if (last < first) return [];
-  const stride = Math.ceil((last - first + 1) / most);
-  const steps: number[] = [];
-  for (let step = last; step >= first; step -= stride) steps.unshift(step);
-  return steps;
 }
 
 export function WastePanel({ page, folder, lastStep, settled }: WastePanelProps) {

@@ -122,7 +122,7 @@ const en = {
   toolErrors: (count: number) => `${count} tool errors`,
   drifted: (count: number) => `${count} drifted`,
   rowHint: "Enter or click opens a trajectory.",
-  waste: "Where sampled tokens went",
+  waste: "Sampled tokens",
   wasteRun: "whole run",
   wasteHint: "Tokens that were sampled, by what became of them. Only those at the end reach the gradient.",
   wasteStages: {
