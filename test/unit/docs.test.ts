@@ -24,11 +24,11 @@ describe("what is written from code", () => {
 
 describe("error codes", () => {
   /** All sources that can throw, but for the table itself and those that only match codes. */
-  const sources = ["agent-daemon/src", "protocol", "native/engine", "native/binding"]
+  const sources = ["agent-daemon/src", "extension", "webview", "protocol", "native/engine", "native/binding"]
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`),
     )
-    .filter((file) => /\.(ts|cpp|h)$/.test(file) && !/errors\.ts$|exitCodes\.ts$/.test(file))
+    .filter((file) => /\.(tsx?|cpp|h)$/.test(file) && !/errors\.ts$|exitCodes\.ts$/.test(file))
     .map(read)
     .join("\n");
 
