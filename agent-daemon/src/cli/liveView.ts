@@ -7,7 +7,7 @@ import { type Chart, drawChart } from "./terminal/chart.ts";
 import type { Paint } from "./terminal/colors.ts";
 import { formatDuration, formatNumber } from "./terminal/numbers.ts";
 import { progressBar } from "./terminal/progressBar.ts";
-import { padEnd, truncate, visible, widthOf } from "./terminal/text.ts";
+import { padEnd, padStart, truncate, visible, widthOf } from "./terminal/text.ts";
 
 /** How far the current phase is; null where it does not say. */
 export interface PhaseProgress {
@@ -35,7 +35,7 @@ const valueWidth = 11;
 const tallest = 5;
 /** From this height on charts are parted by an empty line; lower ones need the line themselves. */
 const parted = 4;
-/** Below it the charts have no numbers beside them. */
+/** Below it the charts have no numbers before them. */
 const narrowest = 40;
 
 export function renderLive(state: LiveState, size: ViewSize, paint: Paint): string[] {
@@ -105,11 +105,12 @@ function chartLines(curve: Curve, progress: RunProgress, width: number, height: 
   const latest = latestText(progress, curve);
   return chart.lines.map((line, row) => {
     const label = row === 0 ? curve.title : row === 1 ? latest : "";
-    const edge = edgeText(chart, row, height);
-    const shown = height === 1 ? latest : edge;
+    const edge = height === 1 ? latest : edgeText(chart, row, height);
     const left =
       row === 0 ? paint("bold", padEnd(truncate(label, labelWidth - 1), labelWidth)) : padEnd(label, labelWidth);
-    return `${left}${paint(curve.color, line)}${shown === "" || valueRoom === 0 ? "" : ` ${paint("dim", truncate(shown, valueRoom - 1))}`}`;
+    const axis = valueRoom === 0 ? "" : `${paint("dim", padStart(truncate(edge, valueRoom - 1), valueRoom - 1))} `;
+    // Lines end with their curve, so that few of them wrap when the terminal becomes narrower.
+    return `${left}${axis}${paint(curve.color, line.replace(/\u2800+$/, ""))}`;
   });
 }
 
@@ -121,7 +122,7 @@ function latestText(progress: RunProgress, curve: Curve): string {
   return value === undefined ? "–" : formatNumber(value);
 }
 
-/** Largest value beside the top line, smallest beside the bottom one, and how many values are missing. */
+/** Largest value before the top line, smallest before the bottom one, and how many values are missing. */
 function edgeText({ range, gaps }: Chart, row: number, height: number): string {
   if (row === 1 && gaps > 0) return gaps === 1 ? "1 gap" : `${gaps} gaps`;
   if (range === null) return "";
