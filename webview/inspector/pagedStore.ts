@@ -32,6 +32,7 @@ export function pagedStore<T>(
       (items) => {
         pending.delete(page);
         if (ended.signal.aborted) return;
+        pages.delete(page);
         pages.set(page, items);
         for (const old of pages.keys()) {
           if (pages.size <= keep) break;

@@ -77,6 +77,8 @@ function Strip({ page, turn }: PageProps & { readonly turn: TurnView }) {
 
   const list = useRef<VirtualListHandle>(null);
   const frame = useRef<HTMLDivElement>(null);
+  /** The strip had the focus when the chosen row left the document. */
+  const lastHeld = useRef(false);
   const range = useRef<[number, number]>([0, 8]);
   const want = () => {
     const [from, to] = [range.current[0] * rowCells, (range.current[1] + 1) * rowCells];
@@ -89,16 +91,33 @@ function Strip({ page, turn }: PageProps & { readonly turn: TurnView }) {
     want();
   }, [page.tokens.value, turn.turn]);
   useEffect(want, [turn.tokens?.length]);
+  // Rows grow when their texts come: the chosen one is brought into sight again until its own has come.
+  const unsettled = useRef(true);
   useEffect(() => {
-    list.current?.scrollToIndex(Math.floor(cell / rowCells));
-    const held = frame.current?.contains(document.activeElement) === true;
-    if (!held) return;
-    // The row may only now come into the document.
-    const wait = requestAnimationFrame(() =>
-      frame.current?.querySelector<HTMLElement>(`[data-cell="${cell}"]`)?.focus({ preventScroll: true }),
-    );
-    return () => cancelAnimationFrame(wait);
+    unsettled.current = true;
   }, [cell, turn.turn]);
+  const chosenToken = tokenOf(cell);
+  const chosenHere = chosenToken === null || tokens.get(chosenToken) !== undefined;
+  useEffect(() => {
+    if (!unsettled.current) return;
+    const held = frame.current?.contains(document.activeElement) === true || lastHeld.current;
+    lastHeld.current = held;
+    const show = () => {
+      list.current?.scrollToIndex(Math.floor(cell / rowCells));
+      if (held) frame.current?.querySelector<HTMLElement>(`[data-cell="${cell}"]`)?.focus({ preventScroll: true });
+    };
+    show();
+    let wait = requestAnimationFrame(() => {
+      show();
+      wait = requestAnimationFrame(() => {
+        show();
+        if (!chosenHere) return;
+        unsettled.current = false;
+        lastHeld.current = false;
+      });
+    });
+    return () => cancelAnimationFrame(wait);
+  }, [cell, turn.turn, chosenHere, tokens.version.value]);
 
   const cellOf = (target: EventTarget | null) => {
     const found = target instanceof Element ? target.closest<HTMLElement>("[data-cell]") : null;

@@ -66,7 +66,7 @@ function TurnFacts({ turn }: TurnProps) {
           <span key={fact}>{fact}</span>
         ))}
       </span>
-      {turn.error !== null && <p class="error-text">{turn.error.message}</p>}
+      {turn.error !== null && <p class="fault">{turn.error.message}</p>}
     </div>
   );
 }
@@ -116,7 +116,7 @@ function Chat({ page, turn }: TurnProps) {
               <code class="muted ellipsis">{caller.call.arguments.slice(0, 300)}</code>
             </>
           )}
-          {turn.result.error !== null && <span class="error-text"> {turn.result.error}</span>}
+          {turn.result.error !== null && <span class="fault"> {turn.result.error}</span>}
         </p>
       )}
       {texts.map((part) => (
@@ -211,7 +211,7 @@ function ToolCall({ page, turn, index }: TurnProps & { readonly index: number })
             <button type="button" class="link" onClick={() => page.chooseTurn(result.turn)}>
               {words.resultAt(countText(result.turn + 1))}
             </button>
-            {result.result?.error != null && <span class="error-text"> {result.result.error}</span>}
+            {result.result?.error != null && <span class="fault"> {result.result.error}</span>}
           </p>
           {said !== undefined && <Part page={page} turn={result} part={said} />}
         </>

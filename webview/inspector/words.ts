@@ -53,7 +53,7 @@ const en = {
   step: (step: string, attempt: number, pass: number) =>
     `step ${step}${attempt > 1 ? `, attempt ${attempt}` : ""}${pass > 0 ? `, pass ${pass + 1}` : ""}`,
   worst: "Worst token",
-  worstHint: (column: string) => `Go to the token with the most striking ${column}`,
+  worstHint: (column: string) => `Worst token: the one with the most striking ${column}`,
   noWorst: "No token has such a number.",
   noNumber: "no number",
   token: (number: string) => `Token ${number}`,
@@ -197,7 +197,7 @@ const zh: typeof en = {
   step: (step, attempt, pass) =>
     `第 ${step} 步${attempt > 1 ? `，第 ${attempt} 次尝试` : ""}${pass > 0 ? `，第 ${pass + 1} 遍` : ""}`,
   worst: "最差词元",
-  worstHint: (column) => `跳到${column}最突出的词元`,
+  worstHint: (column) => `最差词元：${column}最突出的那个`,
   noWorst: "没有词元有该数值。",
   noNumber: "无数值",
   token: (number) => `词元 ${number}`,
