@@ -127,9 +127,9 @@ export const errorCodes = {
   RECIPE_NAME_INVALID: permanent("A name cannot be that of a recipe."),
   RECIPE_FOLDER_TAKEN: permanent("The folder that a new recipe would get is there already, and not empty."),
   RECIPE_FOLDER_UNWRITABLE: transient("The folder of a new recipe cannot be written."),
+  RECIPE_DEFINITION_INVALID: permanent("The default export of recipe.ts is no recipe."),
   DOCTOR_FAILED: transient("The self-check ended before it was done."),
   INSTALLATION_INCOMPLETE: permanent("A file that comes with Rollscope is missing."),
-  RECIPE_DEFINITION_INVALID: permanent("The default export of recipe.ts is no recipe."),
   CONFIG_FILE_UNREADABLE: permanent("A configuration file that is to be translated cannot be read."),
   CONFIG_SYNTAX: permanent("A configuration file, recipe.yaml or one to translate, cannot be understood."),
   CONFIG_KEY_UNKNOWN: permanent("There is no key of that name; the nearest one is named."),
@@ -187,6 +187,7 @@ export const errorCodes = {
   DAEMON_FAILED: permanent("A method of the daemon failed in a way that has no code: a fault of Rollscope."),
   DAEMON_BUSY: transient("A client asked for more bulk frames than its connection took off."),
   SUPERVISOR_HELPER_MISSING: permanent("The program that starts and watches runs has not been built."),
+  PAGES_MISSING: permanent("The bundles of the pages are not beside the program."),
   PAGE_HOST_UNSUPPORTED: permanent("A page asked its host for something that a plain browser does by itself."),
   // editor
   PAYLOAD_NOT_FOUND: permanent("The editor found no payload: the program that the daemon and runs consist of."),

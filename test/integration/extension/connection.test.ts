@@ -27,6 +27,18 @@ beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "rollscope-home-"));
 });
 
+/** Resolves when no process of that number is left. */
+async function ended(pid: number): Promise<void> {
+  for (;;) {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 /** Retries happen when the test says so. */
 function connectionTo(file: string) {
   const environment = { ROLLSCOPE_HOME: home };
@@ -58,8 +70,10 @@ function connectionTo(file: string) {
       });
     });
   onTestFinished(async () => {
+    const { state } = connection;
     await connection.request("shutdown", {}).catch(() => {});
     connection.dispose();
+    if (state.kind === "connected") await ended(state.hello.pid);
     rmSync(home, { recursive: true, force: true });
   });
   return { connection, reached, retry: () => retry() };
