@@ -1,0 +1,406 @@
+// The inspector in a real browser: what a person reads, points at and types, over a host that this test plays.
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { PageState } from "../../protocol/pageHost.ts";
+import { storedNumber } from "../../webview/inspector/tokenText.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { type EditorThemeName, editorThemes, openInTheme, switchTheme } from "./editorThemes.ts";
+import { type PageBench, startPageBench, watchPage } from "./pageBench.ts";
+import {
+  allColumns,
+  type BenchTrajectory,
+  handlersOf,
+  longTrajectory,
+  mathTrajectory,
+  numbersOf,
+  outlineOf,
+  recordSource,
+  toolTrajectory,
+  turnOf,
+} from "./trajectoryBench.ts";
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launchChromium({ flags: ["--js-flags=--expose-gc", "--enable-precise-memory-info"] });
+});
+afterAll(() => browser.close());
+
+interface Opened {
+  readonly page: Page;
+  readonly bench: PageBench;
+  readonly faults: string[];
+  asked(method: string): unknown[];
+}
+
+async function open(
+  trajectory: BenchTrajectory,
+  view: Record<string, unknown> = {},
+  themeName: EditorThemeName = "dark",
+  viewport = { width: 1280, height: 860 },
+): Promise<Opened> {
+  const state: PageState = { page: "inspector", source: recordSource, view };
+  const bench = await startPageBench("inspector", state, handlersOf(trajectory));
+  const page = await browser.newPage({ viewport });
+  onTestFinished(async () => {
+    await page.close();
+    await bench.close();
+  });
+  const faults = watchPage(page);
+  await openInTheme(page, themeName);
+  // A browser without a window has no clipboard to look into.
+  await page.addInitScript(() => {
+    const written: string[] = [];
+    Object.assign(window, { __copied: written });
+    navigator.clipboard.writeText = async (text) => void written.push(text);
+  });
+  await page.goto(bench.url);
+  return {
+    page,
+    bench,
+    // The toolkit's dropdown carries a style attribute in its template; the policy refuses it, and nothing depends on it.
+    faults: new Proxy(faults, {
+      get: (target, key) =>
+        Reflect.get(
+          target.filter((fault) => !fault.startsWith("Applying inline style")),
+          key,
+        ),
+    }),
+    asked: (method) => bench.asked.filter((request) => request.method === method).map(({ params }) => params),
+  };
+}
+
+/** The machine may be busy with other suites. */
+const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 15_000 });
+
+const copied = (page: Page) => page.evaluate(() => (window as unknown as { __copied: string[] }).__copied);
+
+const chosenTurn = (page: Page) => page.locator(".turn-facts h2").textContent();
+const numberOf = (page: Page, column: string) => page.locator(`[data-column="${column}"]`).textContent();
+
+test("hovering over a token shows its stored numbers, and all their digits on request", async () => {
+  const { page, faults } = await open(mathTrajectory(), { turn: 2 });
+  await page.locator('[data-cell="5"]').hover();
+  const stored = numbersOf(5);
+  await eventually(() => numberOf(page, "logprob")).toBe(storedNumber(Math.fround(stored["logprob"]!), false));
+  for (const name of allColumns) {
+    const value = ["id", "version", "mask", "staleness"].includes(name) ? stored[name]! : Math.fround(stored[name]!);
+    await eventually(() => numberOf(page, name)).toBe(storedNumber(value, false));
+  }
+  await page.getByText("All digits").click();
+  await page.locator('[data-cell="5"]').hover();
+  await eventually(() => numberOf(page, "logprob")).toBe(storedNumber(Math.fround(stored["logprob"]!), true));
+  expect([...faults]).toEqual([]);
+});
+
+test("every function is reached with the keyboard alone", async () => {
+  const { page, bench, asked } = await open(mathTrajectory());
+  await page.locator(".turn-facts").waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await eventually(() => chosenTurn(page)).toBe("3 · assistant");
+  await page.locator('[data-cell="0"]').waitFor();
+  await page.keyboard.press("l");
+  await page.keyboard.press("l");
+  await page.keyboard.press("h");
+  await eventually(() => page.locator('[data-cell="1"]').getAttribute("aria-current")).toBe("true");
+  await page.locator('[data-cell="1"]').focus();
+  await page.keyboard.press("ArrowRight");
+  await eventually(() => page.evaluate(() => document.activeElement?.getAttribute("data-cell"))).toBe("2");
+  await page.keyboard.press("End");
+  await eventually(() => page.evaluate(() => document.activeElement?.getAttribute("data-cell"))).toBe("30");
+  expect(await page.evaluate(() => document.activeElement?.getAttribute("aria-label"))).toContain("Token 30");
+
+  await page.keyboard.press("2");
+  await eventually(() => page.locator(".turn-pane .text").textContent()).toContain("<|im_start|>assistant");
+  await page.keyboard.press("3");
+  await page.getByText("72", { exact: false }).first().waitFor();
+  expect(await page.locator(".details").textContent()).toContain("−0.125");
+  await page.keyboard.press("1");
+
+  await page.keyboard.press("g");
+  await page.locator("dialog").waitFor();
+  await page.keyboard.type("2");
+  await page.keyboard.press("Enter");
+  await eventually(() => chosenTurn(page)).toBe("2 · user");
+  await page.keyboard.press("g");
+  await page.locator("dialog").waitFor();
+  await page.keyboard.type("t7");
+  await page.keyboard.press("Enter");
+  await eventually(() => chosenTurn(page)).toBe("3 · assistant");
+  await eventually(() => page.locator('[data-cell="7"]').getAttribute("aria-current")).toBe("true");
+
+  await page.keyboard.press("/");
+  await page.keyboard.type("clips");
+  await page.keyboard.press("Enter");
+  await eventually(() => page.locator(".content mark").textContent()).toBe("clips");
+  await page.keyboard.press("Enter");
+  await eventually(() => page.locator(".hits-bar").textContent()).toContain("2 / ");
+  await page.keyboard.press("Escape");
+  await page.locator('[role="listbox"][aria-label="Turns"]').waitFor();
+  await page.locator(".turn-list").focus();
+
+  await page.keyboard.press("w");
+  const worst = Math.min(...Array.from({ length: 31 }, (_, token) => numbersOf(token)["logprob"]!));
+  await eventually(() => numberOf(page, "logprob")).toBe(storedNumber(Math.fround(worst), false));
+  await page.keyboard.press("?");
+  await eventually(() => page.locator("dialog").textContent()).toContain("next turn, turn before");
+  await page.keyboard.press("Escape");
+  await eventually(() => page.locator("dialog").count()).toBe(0);
+  expect(asked("trajectory/search")).toHaveLength(1);
+  await eventually(() => bench.state.view).toMatchObject({ turn: 2, mode: "chat" });
+});
+
+test("calls and results are paired, images are cells, and branches are tabs", async () => {
+  const { page, faults } = await open(toolTrajectory(), { turn: 2 });
+  const call = page.locator('section[aria-label="Call search"]');
+  await eventually(() => call.textContent()).toContain("The index did not answer.");
+  expect(await page.locator('section[aria-label="Call describe"]').textContent()).toContain("a bridge with two towers");
+  await call.getByText("answered in turn 5").click();
+  await eventually(() => chosenTurn(page)).toBe("5 · tool");
+  await page.getByText("called in turn 3").click();
+  await eventually(() => chosenTurn(page)).toBe("3 · assistant");
+  await page.keyboard.press("k");
+  await page.locator("img.image").waitFor();
+  expect(await page.locator("[data-cell]").count()).toBe(1);
+  await page.getByRole("button", { name: "Branch 2" }).click();
+  await eventually(() => chosenTurn(page)).toBe("8 · assistant");
+  expect(await page.locator(".turn-list .virtual-row").count()).toBe(7);
+  expect([...faults]).toEqual([]);
+});
+
+test("escape codes of a tool are colours or nothing, and copying gives the original bytes", async () => {
+  const { page } = await open(toolTrajectory(), { turn: 3 });
+  const text = page.locator(".turn-pane .text");
+  // Lines of terminal output are elements: only what is laid out has them apart.
+  // biome-ignore lint/performance/useDomNodeTextContent: see above
+  await eventually(() => text.innerText()).toBe("ERR none\n30%\na bridge with two towers");
+  await page.locator(".turn-pane .copy").click();
+  await eventually(() => copied(page)).toEqual([toolTrajectory().text(3, 0)]);
+});
+
+test("model output is text wherever it stands", async () => {
+  const hostile = '<img src=q onerror="window.__hit=1"> | a | b |\u202e<script>window.__hit=1</script>';
+  const made: BenchTrajectory = {
+    outline: outlineOf({ turnCount: 2, tokenCount: 1, columns: ["logprob"], reward: { [hostile]: hostile } }),
+    turn: (turn) =>
+      turn === 0
+        ? turnOf({
+            turn,
+            role: "assistant",
+            parts: [{ kind: "text", text: hostile }],
+            toolCalls: [{ id: "a", name: hostile, arguments: hostile }],
+            tokens: { first: 0, length: 1 },
+          })
+        : turnOf({
+            turn,
+            role: "tool",
+            parts: [{ kind: "text", text: hostile }],
+            result: { callId: "a", name: hostile, error: hostile, milliseconds: 1 },
+          }),
+    text: () => hostile,
+    token: () => ({ text: hostile, numbers: { logprob: -1 } }),
+  };
+  made.outline.row.taskName = hostile;
+  const { page, faults } = await open(made);
+  await eventually(() => page.locator(".turn-pane .text").first().textContent()).toBe(hostile);
+  await page.locator(".turn-pane .copy").first().click();
+  await eventually(() => copied(page)).toEqual([hostile]);
+  for (const mode of ["2", "3", "4", "1"]) await page.keyboard.press(mode);
+  await page.keyboard.press("j");
+  await eventually(() => chosenTurn(page)).toBe("2 · tool");
+  expect(await page.evaluate(() => (window as { __hit?: number }).__hit)).toBeUndefined();
+  expect(await page.locator("img").count()).toBe(0);
+  expect([...faults]).toEqual([]);
+});
+
+test("a line of 2 MB is cut with notice, read piece by piece, searched, and copied whole", async () => {
+  const line = `${"x".repeat(1_500_000)}needle${"y".repeat(500_000)}`;
+  const made: BenchTrajectory = {
+    outline: outlineOf({ turnCount: 1 }),
+    turn: (turn) =>
+      turnOf({
+        turn,
+        role: "tool",
+        parts: [
+          { kind: "text", text: line.slice(0, 20_000) },
+          { kind: "cut", characters: line.length - 20_000, part: 0 },
+        ],
+      }),
+    text: () => line,
+    token: () => ({ text: "", numbers: {} }),
+  };
+  const { page } = await open(made);
+  await page.locator(".turn-pane .text").waitFor();
+  const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]!.startTime);
+  expect(painted).toBeLessThan(2000);
+  expect(await page.locator('[role="note"]').textContent()).toContain("1–20,000 of 2,000,006");
+  await page.getByRole("button", { name: "Later" }).click();
+  await eventually(() => page.locator('[role="note"]').textContent()).toContain("20,001–40,000");
+  await page.keyboard.press("/");
+  await page.keyboard.type("needle");
+  await page.keyboard.press("Enter");
+  await eventually(() => page.locator(".content mark").textContent()).toBe("needle");
+  expect((await page.locator(".turn-pane .text").textContent())!.length).toBeLessThanOrEqual(20_000);
+  await page.locator(".turn-pane .copy").click();
+  await eventually(async () => (await copied(page)).map((text) => text === line)).toEqual([true]);
+});
+
+test("10,000 turns and 128K tokens: first turns in 300 ms, few nodes, little memory, nothing read twice", async () => {
+  const { page, asked, faults } = await open(longTrajectory(10_000, 26, 12_700));
+  await page.locator(".turn-pane .text").waitFor();
+  const session = await page.context().newCDPSession(page);
+  const shown = await page.evaluate(() => {
+    const navigation = performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming;
+    return performance.now() - navigation.responseEnd;
+  });
+  expect(shown).toBeLessThan(1500);
+  const nodes = () => page.evaluate(() => document.querySelectorAll("*").length);
+  expect(await nodes()).toBeLessThan(500);
+  const list = page.locator(".turn-list");
+  await list.focus();
+  await page.keyboard.press("End");
+  await eventually(() => chosenTurn(page)).toBe("10,000 · assistant");
+  await page.locator('[data-cell="25"]').waitFor();
+  expect(await nodes()).toBeLessThan(500);
+  for (let at = 0; at <= 20; at++) {
+    await list.evaluate((element, share) => {
+      element.scrollTop = share * element.scrollHeight;
+    }, at / 20);
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll(".turn-role")].every((line) => !line.textContent?.endsWith("…")),
+    );
+  }
+  expect(await nodes()).toBeLessThan(500);
+  const ranges = asked("trajectory/turns").map((params) => (params as { from: number }).from);
+  expect(ranges.length).toBeLessThan(60);
+  await session.send("HeapProfiler.collectGarbage");
+  const heap = await page.evaluate(
+    () => (performance as unknown as { memory: { usedJSHeapSize: number } }).memory.usedJSHeapSize,
+  );
+  expect(heap).toBeLessThan(256 * 1024 * 1024);
+  expect([...faults]).toEqual([]);
+});
+
+test("another trajectory shows its first turns within 300 ms, and a turn of 128K tokens scrolls to its end", async () => {
+  const { page, bench } = await open(mathTrajectory());
+  await page.locator(".turn-pane .text").waitFor();
+  const long = longTrajectory(2, 128_000, 600);
+  Object.assign(bench.handlers, handlersOf(long));
+  const state: PageState = { page: "inspector", source: { ...recordSource, record: "record-9" }, view: { turn: 0 } };
+  await page.evaluate(() => {
+    const watched = window as { __shown?: number };
+    new MutationObserver(() => {
+      if (document.querySelector(".turn-list")?.textContent?.includes("Question 1:") === true)
+        watched.__shown ??= Date.now();
+    }).observe(document, { childList: true, subtree: true, characterData: true });
+  });
+  const begun = Date.now();
+  bench.notify("host/show", { state });
+  await page.getByText("Question 1:").first().waitFor();
+  const shown = await page.evaluate(() => (window as { __shown?: number }).__shown!);
+  expect(shown - begun).toBeLessThan(300);
+  await page.keyboard.press("j");
+  await page.locator('[data-cell="0"]').focus();
+  await page.keyboard.press("End");
+  await eventually(() => page.locator('[data-cell="127999"]').getAttribute("aria-label")).toContain("w127999");
+  expect(await page.evaluate(() => document.querySelectorAll("*").length)).toBeLessThan(500);
+});
+
+test("what was chosen comes back after a reload", async () => {
+  const { page, bench } = await open(toolTrajectory());
+  await page.locator(".turn-facts").waitFor();
+  for (const key of ["j", "j", "l", "l", "l"]) await page.keyboard.press(key);
+  await eventually(() => bench.state.view).toMatchObject({ turn: 2, cell: 3 });
+  await page.reload();
+  await eventually(() => chosenTurn(page)).toBe("3 · assistant");
+  await eventually(() => page.locator('[data-cell="3"]').getAttribute("aria-current")).toBe("true");
+});
+
+test("the numbers of another step are read when it is chosen", async () => {
+  const { page, asked } = await open(mathTrajectory(), { turn: 2 });
+  await page.locator('[data-cell="0"]').waitFor();
+  const step = page.getByRole("combobox", { name: "Numbers of" });
+  await step.click();
+  await page.getByRole("option", { name: "step 3" }).click();
+  await eventually(() =>
+    (asked("trajectory/tokens") as { row: string | null }[]).some(({ row }) => row === "row-3"),
+  ).toBe(true);
+});
+
+test("siblings stand side by side from the token where they part", async () => {
+  const { page, asked } = await open(mathTrajectory(), { mode: "siblings" });
+  await eventually(() => page.locator(".sibling").count()).toBe(4);
+  await eventually(() => page.locator(".sibling").nth(1).textContent()).toContain("parts at token 11, turn 2");
+  await eventually(() => page.locator(".sibling .differs").nth(1).textContent()).toContain("72");
+  await page.getByRole("button", { name: "Open beside" }).first().click();
+  await eventually(() => asked("host/openTrajectory")).toEqual([
+    { source: { ...recordSource, record: "record-2" }, beside: true },
+  ]);
+});
+
+test("a file that is being read shows how far it is, and grows", async () => {
+  const long = longTrajectory(120, 4, 88);
+  const whole = long.outline;
+  long.outline = { ...whole, turnCount: 40, complete: false, progress: { done: 10, total: 40 } };
+  const { page, bench } = await open(long);
+  await eventually(() => page.locator(".header").textContent()).toContain("25 %");
+  await eventually(() => page.locator(".header").textContent()).toContain("40 turns");
+  long.outline = whole;
+  bench.notify("trajectory/changed", { source: recordSource, outline: whole });
+  await eventually(() => page.locator(".header").textContent()).toContain("120 turns");
+  await page.locator(".turn-list").focus();
+  await page.keyboard.press("End");
+  await eventually(() => chosenTurn(page)).toBe("120 · assistant");
+});
+
+test("a lost connection is told, what is here stays, and the page goes on when it is back", async () => {
+  const { page, bench } = await open(mathTrajectory());
+  await page.locator(".turn-pane .text").waitFor();
+  bench.loseConnections();
+  await page.getByText("The connection to the daemon is away").waitFor();
+  expect(await page.locator(".turn-pane .text").count()).toBe(1);
+  bench.accept();
+  await eventually(() => page.locator(".banner").count()).toBe(0);
+  await page.keyboard.press("2");
+  await eventually(() => page.locator(".turn-pane .text").textContent()).toContain("<|im_start|>");
+});
+
+test.each(Object.keys(editorThemes) as EditorThemeName[])(
+  "in %s nothing serious is wrong for axe-core",
+  async (name) => {
+    const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    const { page } = await open(toolTrajectory(), { turn: 2, column: "advantage" }, name);
+    await page.locator('[data-cell="0"]').waitFor();
+    await page.locator(".legend").waitFor();
+    for (const mode of ["1", "2", "3", "4"]) {
+      await page.keyboard.press(mode);
+      await page.waitForFunction(() => !document.querySelector("main")?.textContent?.endsWith("…"));
+      await page.evaluate(axe);
+      const serious = await page.evaluate(async () => {
+        const { violations } = await (window as unknown as { axe: typeof import("axe-core") }).axe.run({
+          // Terminal colours are the theme's own, as in its terminal.
+          exclude: [[".text span[style]"]],
+        });
+        return violations
+          .filter(({ impact }) => impact === "serious" || impact === "critical")
+          .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+      });
+      expect(serious).toEqual([]);
+    }
+  },
+);
+
+test("colours of tokens follow the theme while the page is open", async () => {
+  const { page } = await open(mathTrajectory(), { turn: 2, column: "advantage" }, "highContrast");
+  await page.locator(".legend").waitFor();
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const cell = () => page.locator('[data-cell="2"]').evaluate((element) => getComputedStyle(element).backgroundColor);
+  expect(await ground()).toBe("rgb(0, 0, 0)");
+  const dark = await cell();
+  await switchTheme(page, "highContrastLight");
+  await eventually(ground).toBe("rgb(255, 255, 255)");
+  await eventually(cell).not.toBe(dark);
+});
