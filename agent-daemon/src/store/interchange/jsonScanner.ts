@@ -80,11 +80,6 @@ export class JsonScanner {
     return Buffer.concat(this.pieces).toString("utf8");
   }
 
-  /** The text as far as it is known, for a value that has not ended. */
-  partialText(): string {
-    return this.text();
-  }
-
   /**
    * @param base position of chunk[0]
    * @returns how many bytes belong to the value; fewer than the chunk has when the value ends in it

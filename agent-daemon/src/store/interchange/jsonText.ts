@@ -1,6 +1,6 @@
 // JSON text of other tools as values, exactly and quickly: integers of any size stay exact, Python's NaN and Infinity become
 // words, nesting is bounded. Also the text of one value inside a document, character for character.
-import { parse } from "lossless-json";
+import { randomUUID } from "node:crypto";
 import type { JsonValue } from "../../../../protocol/agent.ts";
 
 export type JsonObject = { [key: string]: JsonValue };
@@ -10,8 +10,10 @@ export const deepestNesting = 200;
 
 const quote = 0x22;
 const backslash = 0x5c;
-/** A whole number of 16 or more digits that is not part of a fraction or an exponent. */
-const longInteger = /(?<![.\d])\d{16,}(?![.\deE])/;
+/** A whole number of 16 or more digits that is not part of a fraction or an exponent: JSON.parse might change it. */
+const longInteger = /(?<![.\deE+-])-?\d{16,}(?![.\deE])/g;
+/** Begins the string that stands for such a number while JSON.parse reads the rest. Nobody can know it and write it. */
+const integerMark = `\u0000${randomUUID()} `;
 const pythonWord = /-?\b(?:NaN|Infinity)\b/g;
 
 /**
@@ -19,34 +21,49 @@ const pythonWord = /-?\b(?:NaN|Infinity)\b/g;
  * strings of that name. Throws SyntaxError.
  */
 export function parseExact(text: string): JsonValue {
-  const value = parseFast(text);
-  requireShallow(value, deepestNesting);
-  return value;
+  return settled(parseFast(text), deepestNesting);
 }
 
 function parseFast(text: string): JsonValue {
-  if (longInteger.test(text) && outsideStrings(text, (gap) => longInteger.test(gap))) {
-    return parse(withWords(text), undefined, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) as JsonValue;
-  }
+  const exact = text.search(longInteger) < 0 ? text : outsideStrings(text, (gap) => gap.replace(longInteger, marked));
   try {
-    return JSON.parse(text) as JsonValue;
+    return JSON.parse(exact) as JsonValue;
   } catch (error) {
-    const replaced = withWords(text);
-    if (replaced === text) throw error;
+    const replaced = withWords(exact);
+    if (replaced === exact) throw error;
     return JSON.parse(replaced) as JsonValue;
   }
 }
 
-function parseNumber(text: string): number | bigint {
-  const value = Number(text);
-  return !Number.isSafeInteger(value) && /^-?\d+$/.test(text) ? BigInt(text) : value;
+function marked(digits: string): string {
+  // With leading zeros it is no JSON; what parses next says so.
+  return Number.isSafeInteger(Number(digits)) || /^-?0/.test(digits)
+    ? digits
+    : JSON.stringify(`${integerMark}${digits}`);
 }
 
-function requireShallow(value: JsonValue, depth: number): void {
-  if (typeof value === "number" && !Number.isFinite(value)) throw new SyntaxError("a number is too large");
-  if (typeof value !== "object" || value === null) return;
+/** The value with its marked integers as bigint; changes lists and objects in place. Throws SyntaxError when it is too deep. */
+function settled(value: JsonValue, depth: number): JsonValue {
+  if (typeof value === "string") return value.startsWith(integerMark) ? BigInt(value.slice(integerMark.length)) : value;
+  // Too large for a number: Python reads an infinity there.
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  if (typeof value !== "object" || value === null) return value;
   if (depth === 0) throw new SyntaxError(`values are nested more than ${deepestNesting} deep`);
-  for (const inner of Array.isArray(value) ? value : Object.values(value)) requireShallow(inner, depth - 1);
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) {
+      const inner = value[at] as JsonValue;
+      const exact = settled(inner, depth - 1);
+      if (exact !== inner) value[at] = exact;
+    }
+    return value;
+  }
+  for (const key of Object.keys(value)) {
+    const inner = value[key] as JsonValue;
+    const exact = settled(inner, depth - 1);
+    if (exact !== inner)
+      Object.defineProperty(value, key, { value: exact, enumerable: true, configurable: true, writable: true });
+  }
+  return value;
 }
 
 /** Just past the string that begins at `at`; the text's length when it does not end. */
@@ -59,31 +76,22 @@ function endOfString(text: string, at: number): number {
   return text.length;
 }
 
-/** Whether a stretch outside of all strings passes. */
-function outsideStrings(text: string, test: (gap: string) => boolean): boolean {
-  let at = 0;
-  while (at < text.length) {
-    const opening = text.indexOf('"', at);
-    const end = opening < 0 ? text.length : opening;
-    if (end - at > 2 && test(text.slice(at, end))) return true;
-    if (opening < 0) return false;
-    at = endOfString(text, opening);
-  }
-  return false;
-}
-
-function withWords(text: string): string {
-  if (!/NaN|Infinity/.test(text)) return text;
+/** The text with what stands outside of all strings changed. */
+function outsideStrings(text: string, change: (gap: string) => string): string {
   const pieces: string[] = [];
   let at = 0;
   while (at < text.length) {
     const opening = text.indexOf('"', at);
-    pieces.push(text.slice(at, opening < 0 ? text.length : opening).replace(pythonWord, '"$&"'));
+    pieces.push(change(text.slice(at, opening < 0 ? text.length : opening)));
     if (opening < 0) break;
     at = endOfString(text, opening);
     pieces.push(text.slice(opening, at));
   }
   return pieces.join("");
+}
+
+function withWords(text: string): string {
+  return /NaN|Infinity/.test(text) ? outsideStrings(text, (gap) => gap.replace(pythonWord, '"$&"')) : text;
 }
 
 function skipSpace(text: string, at: number): number {
@@ -182,7 +190,7 @@ export function completeBeginning(text: string): JsonValue | null {
   }
   if (cut < 0) return null;
   try {
-    return parseFast(text.slice(0, cut).replace(/,\s*$/, "") + closers);
+    return parseExact(text.slice(0, cut).replace(/,\s*$/, "") + closers);
   } catch {
     return null;
   }

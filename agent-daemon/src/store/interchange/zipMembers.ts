@@ -54,6 +54,7 @@ export async function openZip(file: string): Promise<ZipMembers> {
     zip.close();
     throw damaged(error);
   }
+  const large = new Set<ByteSource>();
   let folder: string | null = null;
   let temporaries = 0;
   const stream = (entry: Entry) =>
@@ -77,19 +78,15 @@ export async function openZip(file: string): Promise<ZipMembers> {
         const path = join(folder, `${temporaries++}`);
         await pipeline(await stream(entry), createWriteStream(path, { mode: 0o600 }));
         const bytes = await openFileBytes(path, file, name);
-        return {
-          ...bytes,
-          close: async () => {
-            await bytes.close();
-            await rm(path, { force: true });
-          },
-        };
+        large.add(bytes);
+        return bytes;
       } catch (error) {
         throw damaged(error, name);
       }
     },
     async close() {
       zip.close();
+      for (const bytes of large) await bytes.close();
       if (folder !== null) await rm(folder, { recursive: true, force: true });
     },
   };
