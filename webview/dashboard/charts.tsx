@@ -217,7 +217,9 @@ function Toolbar({ page, range }: { readonly page: DashboardPage; readonly range
           value={smoothing}
           onInput={(event) => page.change({ smoothing: Number(event.currentTarget.value) })}
         />
-        <output class="number">{smoothing.toFixed(2)}</output>
+        <span class="number slider-value" aria-hidden="true">
+          {smoothing.toFixed(2)}
+        </span>
       </label>
       <Checkbox checked={logarithmic} onChange={(checked) => page.change({ logarithmic: checked })}>
         {words.logarithmic}

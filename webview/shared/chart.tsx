@@ -228,7 +228,7 @@ function valueAt(series: ChartSeries, at: number): string {
   const index = bucketAt(series, at);
   if (index < 0) return "";
   const [min, max, last] = [series.min[index]!, series.max[index]!, series.last[index]!];
-  if (!Number.isFinite(min)) return series.bad[index]! > 0 ? numberText(last) : "";
+  if (!Number.isFinite(min)) return series.bad[index]! > 0 ? sharedWords().oneNotFinite : "";
   return series.width === 1 || min === max ? numberText(last) : `${numberText(min, 3)} … ${numberText(max, 3)}`;
 }
 

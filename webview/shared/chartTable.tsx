@@ -63,7 +63,7 @@ function cellText(series: ChartSeries, at: number): string {
   const index = bucketAt(series, at);
   if (index < 0) return "";
   const [min, max, last, bad] = [series.min[index]!, series.max[index]!, series.last[index]!, series.bad[index]!];
-  if (series.width === 1) return numberText(last, 6);
+  if (series.width === 1) return bad > 0 ? sharedWords().oneNotFinite : numberText(last, 6);
   const range = Number.isFinite(min) ? `${numberText(min, 4)} … ${numberText(max, 4)}` : "";
   return bad > 0 ? `${range} ${sharedWords().notFinite(countText(bad))}`.trim() : range;
 }
