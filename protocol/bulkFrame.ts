@@ -66,7 +66,8 @@ export function decodeBulkFrame(bytes: Uint8Array): BulkFrame {
     const Kind = dtypes[dtype];
     const byteLength = length * Kind.BYTES_PER_ELEMENT;
     if (at + byteLength > bytes.byteLength) throw new Error("A bulk frame is cut off.");
-    arrays.set(name, new Kind(bytes.slice(at, at + byteLength).buffer));
+    // Of a Node Buffer, slice would give a view into memory that others use.
+    arrays.set(name, new Kind(Uint8Array.prototype.slice.call(bytes, at, at + byteLength).buffer));
     at += aligned(byteLength);
   }
   return { id: header.id, arrays, extra: header.extra };

@@ -2,6 +2,7 @@
 // parameters and its result, and every notification. Both sides parse with these; nothing else crosses the wire but bulk frames.
 import { z } from "zod";
 import { journalErrorSchema } from "./journal.ts";
+import { pageStateSchema } from "./pageHost.ts";
 import { explanationSchema, runDeltaSchema, runSummarySchema, waterfallSchema } from "./runView.ts";
 import {
   tokenColumnNames,
@@ -154,7 +155,7 @@ export const seriesRequestSchema = z.object({
   to: count.nullable(),
   /** At most so many buckets a series; widths are powers of two steps aligned at 0, so that buckets can be kept. */
   buckets: z.int().min(1).max(20_000),
-  /** Only what came after this event number; null: all. */
+  /** Only buckets with something that came after this event number, each whole: it replaces the one of its first step. null: all. */
   after: count.nullable().default(null),
 });
 
@@ -240,6 +241,8 @@ export const daemonMethods = {
       more: z.boolean(),
     }),
   },
+  /** Address of a page for a browser on the daemon's machine; it opens once, and the browser keeps what it needs for the next. */
+  "page/open": { params: z.object({ state: pageStateSchema }), result: z.object({ url: z.string() }) },
   "run/waterfall": { params: z.object({ folder, step: count.nullable() }), result: waterfallSchema },
   "run/explainZeroLoss": { params: z.object({ folder, step: count }), result: explanationSchema },
 

@@ -13,7 +13,8 @@ const specials = {
 } as const;
 
 export const journalNumberSchema = z.union([
-  z.number(),
+  // What was parsed once may be parsed again, by the next who passes it on: then the words are numbers already.
+  z.custom<number>((value) => typeof value === "number"),
   z.enum(["NaN", "Infinity", "-Infinity"]).transform((word) => specials[word]),
 ]);
 

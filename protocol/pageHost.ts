@@ -49,6 +49,8 @@ export const hostNotifications = {
   "host/connection": z.object({ connected: z.boolean(), message: z.string() }),
   /** Show another thing in the same page (another step, another trajectory of a preview). */
   "host/show": z.object({ state: pageStateSchema }),
+  /** Of a browser only, after a host/open…: go to this address of the same origin, or open it beside. */
+  "host/navigate": z.object({ url: z.string(), beside: z.boolean() }),
 } as const;
 
 /**

@@ -1,6 +1,7 @@
 // How messages leave the page: posted to the editor, or over a WebSocket to the daemon's page server. It knows nothing of what
 // they mean, and keeps the one handle that a webview may acquire.
 import { type PageMessage, pageMessageSchema } from "../../protocol/pageHost.ts";
+import { answerInBrowser, navigateInBrowser } from "./browserHost.ts";
 
 export type TransportState =
   | { readonly state: "connecting" }
@@ -67,7 +68,7 @@ function socketTransport(url: string): Transport {
   let delay = firstDelay;
   let timer: number | undefined;
   let disposed = false;
-  const stateKey = `rollscope:${location.pathname}`;
+  const stateKey = `rollscope:${location.pathname}${location.search}`;
 
   const connect = () => {
     const opened = new WebSocket(url);
@@ -81,7 +82,7 @@ function socketTransport(url: string): Transport {
       if (event.data instanceof ArrayBuffer) return deliver({ kind: "bulk", bytes: event.data });
       if (typeof event.data !== "string") return;
       const parsed = pageMessageSchema.safeParse(JSON.parse(event.data));
-      if (parsed.success) deliver(parsed.data);
+      if (parsed.success && !navigateInBrowser(parsed.data)) deliver(parsed.data);
     });
     opened.addEventListener("close", (event) => {
       if (disposed) return;
@@ -94,7 +95,9 @@ function socketTransport(url: string): Transport {
 
   return {
     post: (message) => {
-      if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+      const answer = answerInBrowser(message);
+      if (answer !== null) void answer.then((answered) => deliver(answered));
+      else if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
     },
     onMessage: (listener) => {
       deliver = listener;

@@ -13,6 +13,7 @@ import { fetchData, inspectData, listData } from "./commands/data.ts";
 import { inspectCommand } from "./commands/inspect.ts";
 import { listCommand } from "./commands/list.ts";
 import { fetchModel, listModels, verifyModels } from "./commands/models.ts";
+import { openCommand } from "./commands/open.ts";
 import { type RunServices, resumeCommand, runCommand } from "./commands/run.ts";
 import { translateCommand } from "./commands/translate.ts";
 import { describeExitCodes, type ExitName, exitOfError } from "./exitCodes.ts";
@@ -42,6 +43,7 @@ interface Options {
   readonly limit: number;
   readonly revision?: string;
   readonly background?: true;
+  readonly browser?: boolean;
   readonly into?: string;
 }
 
@@ -213,6 +215,24 @@ export async function runProgram(words: readonly string[], context: ProgramConte
     )
     .option("--types", "Check the types of the recipe's code too.")
     .option("--origins", "Show where each value comes from.");
+
+  add(
+    program,
+    "open <run> [record]",
+    "Open a run, one of its trajectories, or a file of trajectories as a page in a browser; prints its address.",
+    "rollscope open latest\nrollscope open other-tool.jsonl --no-browser",
+    ([run = "", record], options, output) =>
+      openCommand(
+        run,
+        record ?? null,
+        options.browser !== false,
+        outputDirOf(options),
+        { ...context, ...context.daemon, environment },
+        output,
+      ),
+  )
+    .option("--no-browser", "Print the address only.")
+    .addOption(outputDir());
 
   add(
     program,

@@ -6,7 +6,7 @@ import type { HelloResult } from "../../../protocol/daemonMethods.ts";
 import type { Clock } from "../sampling/clock.ts";
 import { openDaemonLog } from "./daemonLog.ts";
 import { createMethodTable } from "./methods/allMethods.ts";
-import type { DaemonServices, ProgramCommand } from "./methods/methodTypes.ts";
+import type { CallMethod, ProgramCommand } from "./methods/methodTypes.ts";
 import { openKnownRuns } from "./runs/knownRuns.ts";
 import { type DaemonHome, makePrivateFolder } from "./server/daemonHome.ts";
 import { takeLock } from "./server/daemonLock.ts";
@@ -47,8 +47,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   try {
     const runs = openKnownRuns({ registry: home.registry, clock, log });
     const supervisor = createSupervisor({ program, clock, log, runs });
-    const services: DaemonServices = { version, clock, log, runs, supervisor, program };
-    const table = createMethodTable(services);
+    const call: CallMethod = (...given) => table.call(...given);
+    const table = createMethodTable({ version, clock, log, runs, supervisor, program, call });
     const describe = () => describeMachine(version, since);
     let stopping: Promise<void> | null = null;
     const stop = (reason: string): Promise<void> => {

@@ -5,11 +5,19 @@ import { RollscopeError } from "../../../../protocol/errors.ts";
 import { machineMethods } from "./machineMethods.ts";
 import type { CreateMethods, DaemonServices, MethodCall } from "./methodTypes.ts";
 import { metricMethods } from "./metricMethods.ts";
+import { pageServerMethods } from "./pageMethods.ts";
 import { recipeMethods } from "./recipeMethods.ts";
 import { runMethods } from "./runMethods.ts";
 import { trajectoryMethods } from "./trajectoryMethods.ts";
 
-const modules: readonly CreateMethods[] = [runMethods, metricMethods, machineMethods, trajectoryMethods];
+const modules: readonly CreateMethods[] = [
+  runMethods,
+  metricMethods,
+  machineMethods,
+  pageServerMethods,
+  trajectoryMethods,
+  recipeMethods,
+];
 
 /** Answered by the server itself. */
 export const serverMethods = ["hello", "shutdown"] as const satisfies readonly DaemonMethod[];

@@ -45,6 +45,9 @@ export interface ProgramCommand {
   readonly args: readonly string[];
 }
 
+/** Calls a method of the table as a client would: parameters are parsed, errors are thrown. */
+export type CallMethod = (method: string, params: unknown, call: MethodCall) => Promise<unknown>;
+
 export interface DaemonServices {
   readonly version: string;
   readonly clock: Clock;
@@ -53,6 +56,7 @@ export interface DaemonServices {
   readonly runs: KnownRuns;
   readonly supervisor: Supervisor;
   readonly program: ProgramCommand;
+  readonly call: CallMethod;
 }
 
 export type MethodHandlers = {
