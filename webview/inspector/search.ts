@@ -1,8 +1,8 @@
 // A search through the trajectory: hits in order, page by page, and which of them is in sight. A new text ends the search before.
 import { type ReadonlySignal, signal } from "@preact/signals";
-import type { ResultOf } from "../shared/rpc.ts";
+import type { DaemonResult } from "../../protocol/daemonMethods.ts";
 
-type Found = ResultOf<"trajectory/search">;
+type Found = DaemonResult<"trajectory/search">;
 export type Hit = Found["hits"][number];
 
 export interface SearchState {

@@ -1,7 +1,6 @@
 // How a token's number becomes a colour. Blue to orange, which every kind of colour vision tells apart; the ground itself is the
 // middle, or the quiet end. Pure.
 import { colourText, contrast, mix, parseColour, type Rgb } from "../shared/colour.ts";
-import type { Theme } from "../shared/theme.ts";
 
 export type ScaleKind = "signed" | "around1" | "surprise" | "amount" | "between" | "binary";
 
@@ -91,8 +90,14 @@ const ends = {
 } as const;
 const levels = 16;
 
+/** Of a theme. */
+export interface Ground {
+  readonly background: string;
+  readonly foreground: string;
+}
+
 /** Paints positions in a theme. Text on a painted ground has a contrast of at least 4.5:1. */
-export function painter(theme: Theme): (position: number) => Paint | null {
+export function painter(theme: Ground): (position: number) => Paint | null {
   const ground = parseColour(theme.background) ?? white;
   const ink = parseColour(theme.foreground) ?? black;
   const { low, high } = ends[contrast(ground, white) > contrast(ground, black) ? "dark" : "light"];

@@ -9,7 +9,6 @@ import { painter, tokenScale } from "../../../webview/inspector/tokenScale.ts";
 import { readPlace, storedNumber, visibleText } from "../../../webview/inspector/tokenText.ts";
 import { readView } from "../../../webview/inspector/view.ts";
 import { contrast, parseColour } from "../../../webview/shared/colour.ts";
-import type { Theme } from "../../../webview/shared/theme.ts";
 
 const read = (text: string) => Number(text.replaceAll("−", "-"));
 
@@ -79,7 +78,7 @@ test.each([
   ["#000000", "#ffffff"],
   ["#ffffff", "#292929"],
 ])("text on every colour of a strip on %s has a contrast of 4.5", (background, foreground) => {
-  const paint = painter({ background, foreground } as Theme);
+  const paint = painter({ background, foreground });
   for (let at = -1; at <= 1; at += 0.01) {
     const look = paint(at)!;
     expect(contrast(parseColour(look.background)!, parseColour(look.color)!)).toBeGreaterThanOrEqual(4.5);
