@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { embeddedInferenceEngine, embeddedTrainingEngine, openEmbeddedModel } from "../../engines/embedded.ts";
 import { nativeAddon } from "../../engines/embeddedAddon.ts";
 import type { PackedBatch } from "../../engines/interface.ts";
-import type { DoctorContext, Finding } from "./doctor.ts";
+import type { DoctorContext, Finding } from "./finding.ts";
 import { tinyVocabulary, writeTinyModel } from "./tinyModel.ts";
 
 export function checkAddon(): Finding {

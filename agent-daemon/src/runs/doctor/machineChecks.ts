@@ -4,7 +4,7 @@ import { freemem, totalmem } from "node:os";
 import { join } from "node:path";
 import { findModel } from "../../engines/modelFiles.ts";
 import { loadConfig } from "../../recipes/loadConfig.ts";
-import type { DoctorContext, Finding } from "./doctor.ts";
+import type { DoctorContext, Finding } from "./finding.ts";
 import { presentModel } from "./recipeChecks.ts";
 
 const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;

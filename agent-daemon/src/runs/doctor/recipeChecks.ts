@@ -11,7 +11,7 @@ import { findRecipeCode } from "../../recipes/loadRecipe.ts";
 import { listEntries, verifyEntry } from "../../recipes/modelCache.ts";
 import { modelSources, parseModelSource } from "../../recipes/modelSource.ts";
 import { ensureModel } from "../../recipes/models.ts";
-import type { DoctorContext, Finding } from "./doctor.ts";
+import type { DoctorContext, Finding } from "./finding.ts";
 
 /** Files above this are not hashed here: that alone would take longer than everything else. */
 const mostHashed = 3e9;

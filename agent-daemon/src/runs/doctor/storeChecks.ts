@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { openFileBlobs } from "../../store/fileBlobs.ts";
 import { fileSystemOf } from "../../store/fileSystemOf.ts";
 import { openSqliteStore } from "../../store/sqliteStore.ts";
-import type { DoctorContext, Finding } from "./doctor.ts";
+import type { DoctorContext, Finding } from "./finding.ts";
 
 const run = "doctor";
 
