@@ -97,7 +97,7 @@ export const importedTurnSchema = z.object({
 });
 export type ImportedTurn = z.infer<typeof importedTurnSchema>;
 
-export const importedBranchSchema = z.object({
+const importedBranchSchema = z.object({
   kind: z.enum(["branch", "sidechain", "chosen", "rejected"]),
   /** Place among the trajectories of the record, from 0, and how many there are. */
   index: count,
@@ -107,7 +107,6 @@ export const importedBranchSchema = z.object({
   /** Its history was rendered anew with another outcome than the tokens sampled before: they are not trained with it. */
   drifted: z.boolean(),
 });
-export type ImportedBranch = z.infer<typeof importedBranchSchema>;
 
 export const rewardValueSchema = z.union([journalNumberSchema, z.string(), z.null()]);
 export type RewardValue = z.infer<typeof rewardValueSchema>;

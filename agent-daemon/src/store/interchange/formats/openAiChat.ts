@@ -6,7 +6,6 @@ import { isObject, type Row } from "../row.ts";
 import {
   array,
   count,
-  fixedTurns,
   flag,
   header,
   listTurns,
@@ -148,5 +147,3 @@ export function pair(
     turns: turnsOf(chosen),
   }));
 }
-
-export const noTurns = fixedTurns([]);
