@@ -22,7 +22,9 @@ const tick = 1000;
 
 /** @param before what earlier attempts wrote */
 export function createRunView(output: Output, stream: TerminalStream, clock: Clock, before: RunProgress): RunView {
-  let progress = before;
+  // An attempt is told of when its model is open; until then the times of the one before are not its own.
+  const begun = clock.now();
+  let progress: RunProgress = { ...before, attemptBegun: begun, mark: begun, phase: "opening", ended: null };
   let phase: PhaseProgress | null = null;
   let notice: string | null = null;
   let screen: Screen | null = null;

@@ -72,6 +72,7 @@ export function createReport(journal: Journal, observer: RunObserver, step: numb
     },
     event(body) {
       if (body.type === "step") state.step = body.step;
+      if (body.type === "started") state.step = body.resumed?.step ?? 0;
       event(body);
     },
     enter(phase, at) {

@@ -1,5 +1,6 @@
 // A trajectory in the terminal: who asked what, and each sampled token with its numbers, coloured by them. Pure. Text from
 // outside is shown sign by sign; nothing of it reaches the terminal as a command.
+import { stringify } from "lossless-json";
 import type { ChatMessage } from "../../../../protocol/agent.ts";
 import type { LoadedCall, LoadedTrajectory } from "../../store/loadTrajectory.ts";
 import type { Color, Paint } from "../terminal/colors.ts";
@@ -92,6 +93,8 @@ function headLines({ record, task }: LoadedTrajectory, paint: Paint): string[] {
     `${paint("bold", `record ${record.id}`)}  ${record.status}, ${[score, ...parts].join(", ")}, ${trained}`,
     `task ${visible(task?.name ?? record.task)} (${record.split}), sample ${record.sample}${record.resample > 0 ? `, try ${record.resample + 1}` : ""}${record.labels.length > 0 ? `, ${record.labels.map(visible).join(", ")}` : ""}`,
   ];
+  const fields = Object.entries(record.fields).map(([name, value]) => `${visible(name)} ${shownValue(value)}`);
+  if (fields.length > 0) lines.push(`fields ${fields.join(", ")}`);
   if (record.error !== null) lines.push(paint("red", harmless(`${record.error.code}: ${record.error.message}`)));
   return lines;
 }
@@ -182,8 +185,15 @@ function tokenLines(rows: readonly TokenRow[], width: number | null, paint: Pain
 function toolLines({ toolEvents }: LoadedTrajectory, paint: Paint): string[] {
   if (toolEvents.length === 0) return [];
   const lines = toolEvents.map((event) => {
-    const end = event.error === null ? "ok" : paint("red", visible(event.error.message));
-    return `  ${visible(event.name)}  ${end}  ${event.durationMs.toFixed(0)} ms`;
+    const end = event.error === null ? shownValue(event.result) : paint("red", visible(event.error.message));
+    return `  ${visible(event.name)}(${shownValue(event.arguments)}) → ${end}  ${paint("dim", `${event.durationMs.toFixed(0)} ms`)}`;
   });
   return ["", paint("bold", "tools"), ...lines];
+}
+
+const longestValue = 60;
+
+/** A value of the recipe's, whole only where it is short: --json has the rest. */
+function shownValue(value: unknown): string {
+  return truncate(visible((stringify(value) ?? "").slice(0, 4 * longestValue)), longestValue);
 }
