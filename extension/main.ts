@@ -23,7 +23,7 @@ import {
   openTrajectoryFile,
   sortTrajectories,
 } from "./commands/trajectoryCommands.ts";
-import { type CommandId, commands, type ViewId } from "./contributions.ts";
+import { type CommandId, commands, type ViewId, views } from "./contributions.ts";
 import { DaemonConnection } from "./daemon/connection.ts";
 import { asFault, refuse } from "./daemon/fault.ts";
 import { createLauncherSource } from "./daemon/launcherSource.ts";
@@ -37,6 +37,7 @@ import { createStatusBar } from "./statusBar.ts";
 import { chosenOutputDir, readSetting, setContextKey } from "./surface.ts";
 import { createTasks, type Tasks } from "./tasks.ts";
 import { faultLines, type MachineState, machineLines } from "./views/machineLines.ts";
+import { createPacer } from "./views/pacer.ts";
 import { recipeLines } from "./views/recipeLines.ts";
 import { runLines } from "./views/runLines.ts";
 import { TrajectoriesView } from "./views/trajectoriesView.ts";
@@ -66,6 +67,14 @@ export interface Main {
   readonly dispose: () => Promise<void>;
 }
 
+/** Milliseconds between two drawings of a view. */
+const paces: Readonly<Record<ViewId, number>> = {
+  "rollscope.clusters": 1500,
+  "rollscope.runs": 500,
+  "rollscope.recipes": 500,
+  "rollscope.trajectories": 500,
+};
+
 type Handlers = { readonly [id in CommandId]: (given: unknown, all: unknown) => unknown };
 
 function createServices(context: vscode.ExtensionContext, fronts: Fronts): Services {
@@ -93,7 +102,7 @@ function createServices(context: vscode.ExtensionContext, fronts: Fronts): Servi
     runs,
     reports: createReports(fronts.reportChanged),
     fronts: fronts.trees,
-    trajectories: new TrajectoriesView(connection, runs, front.view, front.refresh),
+    trajectories: new TrajectoriesView(connection, runs, front.view, front.refresh, context.workspaceState),
     panels: createPanels({ context, connection, log, answerHost: hostAnswers(() => services) }),
   };
   context.subscriptions.push(log, createStatusBar(connection, runs));
@@ -104,7 +113,9 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
   const services = createServices(context, fronts);
   const { connection, runs, recipes, trajectories, panels } = services;
   let machine: MachineState | null = null;
-  const refresh = (id: ViewId) => fronts.trees.get(id)?.refresh();
+  // Runs change many times a second; a list that is drawn that often cannot be read.
+  const pacers = new Map(views.map((id) => [id, createPacer(paces[id], () => fronts.trees.get(id)?.refresh())]));
+  const refresh = (id: ViewId) => pacers.get(id)?.ask();
 
   connection.onState((state) => {
     setContextKey("rollscope.connection", state.kind);
@@ -232,6 +243,8 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
       }
     },
     dispose: async () => {
+      for (const pacer of pacers.values()) pacer.dispose();
+      trajectories.dispose();
       runs.dispose();
       connection.dispose();
     },

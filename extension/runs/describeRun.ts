@@ -45,13 +45,13 @@ export function shortNumber(value: number): string {
   return text.includes("e") ? text.replace(/\.?0+e/, "e") : text.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 }
 
-/** "step 12 of 40 · reward 0.52"; an ended run says how. */
+/** "12/40 · reward 0.52 · sampling"; a run that does not go on says why first. */
 export function runLine(run: RunSummary): string {
   const parts: string[] = [];
   if (run.status !== "running") parts.push(run.status);
-  if (run.steps > 0) parts.push(`step ${run.step} of ${run.steps}`);
-  if (run.status === "running" && run.phase !== null) parts.push(run.phase);
+  if (run.steps > 0) parts.push(`${run.step}/${run.steps}`);
   if (run.reward !== null) parts.push(`reward ${shortNumber(run.reward)}`);
+  if (run.status === "running" && run.phase !== null) parts.push(run.phase);
   return parts.join(" · ");
 }
 
@@ -64,6 +64,7 @@ export function runFacts(run: RunSummary): string[] {
   const { base, latest } = run.evaluation;
   const lines = [
     `${run.recipe}: ${runLine(run)}`,
+    `Step: ${run.step} of ${run.steps}`,
     `Model: ${run.model}`,
     ...(run.attempt > 1 ? [`Attempt: ${run.attempt}`] : []),
     ...(run.loss === null ? [] : [`Loss: ${shortNumber(run.loss)}`]),

@@ -1,11 +1,13 @@
 // State of the Trajectories view: which run or file, which step, filter, order, and the pages that were read. Reads by page; a change of
-// any of them starts over. Answers that come too late are dropped.
+// any of them starts over, and answers that come too late are dropped; a run that goes on is read again in the background, while what is
+// known stays.
 import type * as vscode from "vscode";
 import type { TrajectoryRow } from "../../protocol/trajectoryView.ts";
 import type { DaemonConnection } from "../daemon/connection.ts";
 import { asFault } from "../daemon/fault.ts";
 import type { RunsModel } from "../runs/runsModel.ts";
 import { setContextKey } from "../surface.ts";
+import { createPacer } from "./pacer.ts";
 import {
   describeList,
   type TrajectoryFilter,
@@ -21,6 +23,16 @@ export type TrajectoryPlace =
   | { readonly kind: "file"; readonly path: string; readonly name: string };
 
 const pageSize = 100;
+/** A run's list is not read more often than this. */
+const followMilliseconds = 3000;
+const keptAs = "rollscope.trajectories";
+
+interface Kept {
+  readonly place: TrajectoryPlace;
+  readonly filter: TrajectoryFilter;
+  readonly order: TrajectoryOrder;
+  readonly descending: boolean;
+}
 
 export class TrajectoriesView {
   #connection: DaemonConnection;
@@ -36,12 +48,29 @@ export class TrajectoriesView {
   #loaded: Promise<void> | null = null;
   #generation = 0;
   #seenStep = -1;
+  #memory: vscode.Memento;
+  #pacer = createPacer(followMilliseconds, () => this.#readAgain());
 
-  constructor(connection: DaemonConnection, runs: RunsModel, view: vscode.TreeView<unknown>, refresh: () => void) {
+  /** @param memory keeps what is shown over a reload of the window */
+  constructor(
+    connection: DaemonConnection,
+    runs: RunsModel,
+    view: vscode.TreeView<unknown>,
+    refresh: () => void,
+    memory: vscode.Memento,
+  ) {
     this.#connection = connection;
     this.#view = view;
     this.#refresh = refresh;
+    this.#memory = memory;
     runs.onChange(() => this.#follow(runs));
+    const kept = memory.get<Kept>(keptAs);
+    if (kept === undefined) return;
+    this.#place = kept.place;
+    this.#filter = kept.filter;
+    this.#order = kept.order;
+    this.#descending = kept.descending;
+    setContextKey("rollscope.runSelected", kept.place.kind !== "none");
   }
 
   get place(): TrajectoryPlace {
@@ -76,6 +105,8 @@ export class TrajectoriesView {
   }
 
   reload(): void {
+    const { place, filter, order, descending } = this;
+    void this.#memory.update(keptAs, { place, filter, order, descending } satisfies Kept);
     this.#generation++;
     this.#loaded = null;
     this.#next = null;
@@ -147,6 +178,15 @@ export class TrajectoriesView {
     const run = runs.get(this.#place.folder);
     if (run === undefined || run.step === this.#seenStep) return;
     this.#seenStep = run.step;
-    if (this.#rows.length <= pageSize) this.reload();
+    if (this.#rows.length <= pageSize && this.#view.visible) this.#pacer.ask();
+  }
+
+  async #readAgain(): Promise<void> {
+    await this.#read(this.#generation, null);
+    this.#refresh();
+  }
+
+  dispose(): void {
+    this.#pacer.dispose();
   }
 }

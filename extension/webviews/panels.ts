@@ -116,7 +116,7 @@ export function createPanels(services: PanelServices): Panels {
       localResourceRoots: [root],
       enableFindWidget: false,
     });
-    panel.iconPath = vscode.Uri.joinPath(context.extensionUri, "media", "rollscope.svg");
+    panel.iconPath = vscode.Uri.joinPath(context.extensionUri, "media", "icon.png");
     return fill(panel, state);
   };
 

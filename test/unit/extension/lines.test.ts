@@ -77,8 +77,8 @@ const row = (more: object = {}) =>
 
 describe("lines of the views", () => {
   it("say of a run how far it is, and offer what its state allows", () => {
-    expect(runLine(run())).toBe("step 3 of 40 · sampling · reward 0.25");
-    expect(runLine(run({ status: "failed", reward: Number.NaN }))).toBe("failed · step 3 of 40 · reward NaN");
+    expect(runLine(run())).toBe("3/40 · reward 0.25 · sampling");
+    expect(runLine(run({ status: "failed", reward: Number.NaN }))).toBe("failed · 3/40 · reward NaN");
     expect(runContext(run())).toBe("run.running");
     expect(runContext(run({ status: "crashed" }))).toBe("run.resumable");
     const [line] = runLines([run({ advisories: [advisory, { ...advisory, inForce: false }] })]);
