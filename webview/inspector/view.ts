@@ -2,7 +2,7 @@
 import { z } from "zod";
 
 export const modes = ["chat", "raw", "details", "siblings"] as const;
-export type Mode = (typeof modes)[number];
+type Mode = (typeof modes)[number];
 
 const viewSchema = z.object({
   turn: z.int().min(0).catch(0),

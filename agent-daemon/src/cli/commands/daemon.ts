@@ -3,7 +3,7 @@
 import type { Readable, Writable } from "node:stream";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 import { connectDaemon } from "../../daemon/client.ts";
-import type { ProgramCommand } from "../../daemon/methods/methodTypes.ts";
+import type { ProgramCommand } from "../../daemon/programCommand.ts";
 import { startDaemon } from "../../daemon/serve.ts";
 import { bridge } from "../../daemon/server/bridge.ts";
 import { ensureDaemon, runningDaemon } from "../../daemon/server/daemonAddress.ts";

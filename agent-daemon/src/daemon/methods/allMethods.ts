@@ -20,7 +20,7 @@ const modules: readonly CreateMethods[] = [
 ];
 
 /** Answered by the server itself. */
-export const serverMethods = ["hello", "shutdown"] as const satisfies readonly DaemonMethod[];
+const serverMethods = ["hello", "shutdown"] as const satisfies readonly DaemonMethod[];
 
 export interface MethodTable {
   /** Names that some module brings. */
@@ -55,7 +55,6 @@ export function createMethodTable(services: DaemonServices, created: readonly Cr
         });
       }
       const known = method as DaemonMethod;
-      const request = parseParams(known, params);
       const handler = handlers.get(method);
       if (handler === undefined) {
         throw new RollscopeError("DAEMON_METHOD_UNAVAILABLE", `${method} is not available in this build.`, {
@@ -63,7 +62,7 @@ export function createMethodTable(services: DaemonServices, created: readonly Cr
           at: { method },
         });
       }
-      return await handler(request, call);
+      return await handler(parseParams(known, params), call);
     },
     async dispose() {
       for (const module of opened) await module.dispose?.();

@@ -10,6 +10,7 @@ import type {
 } from "../../../../protocol/daemonMethods.ts";
 import type { Clock } from "../../sampling/clock.ts";
 import type { DaemonLog } from "../daemonLog.ts";
+import type { ProgramCommand } from "../programCommand.ts";
 import type { KnownRuns } from "../runs/knownRuns.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 
@@ -37,12 +38,6 @@ export interface MethodCall {
   readonly session: MethodSession;
   /** Aborted when the client cancels the request or goes away. */
   readonly signal: AbortSignal;
-}
-
-/** How this program is started again: `file` with `args` before the words of a command line. */
-export interface ProgramCommand {
-  readonly file: string;
-  readonly args: readonly string[];
 }
 
 /** Calls a method of the table as a client would: parameters are parsed, errors are thrown. */

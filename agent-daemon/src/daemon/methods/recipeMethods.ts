@@ -8,7 +8,8 @@ import { RollscopeError } from "../../../../protocol/errors.ts";
 import { createRecipe } from "../../recipes/createRecipe.ts";
 import { checkEditedRecipe, valuesInForce } from "../../recipes/diagnostics.ts";
 import { listRecipes } from "../../recipes/listRecipes.ts";
-import type { CreateMethods, MethodCall, ProgramCommand } from "./methodTypes.ts";
+import type { ProgramCommand } from "../programCommand.ts";
+import type { CreateMethods, MethodCall } from "./methodTypes.ts";
 
 const reportSchema = z.object({ items: z.array(doctorItemSchema) });
 

@@ -5,7 +5,7 @@ import { createConnection } from "node:net";
 import { homedir } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { RollscopeError } from "../../../../protocol/errors.ts";
-import type { ProgramCommand } from "../methods/methodTypes.ts";
+import type { ProgramCommand } from "../programCommand.ts";
 import { type DaemonHome, makePrivateFolder } from "./daemonHome.ts";
 import { readLock } from "./daemonLock.ts";
 

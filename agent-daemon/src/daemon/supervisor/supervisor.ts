@@ -16,7 +16,7 @@ import { readRecipeFolder } from "../../runs/recipeCopy.ts";
 import { createRunFolder, type RunFolder } from "../../runs/runFolder.ts";
 import type { Clock } from "../../sampling/clock.ts";
 import type { DaemonLog } from "../daemonLog.ts";
-import type { ProgramCommand } from "../methods/methodTypes.ts";
+import type { ProgramCommand } from "../programCommand.ts";
 import type { KnownRun } from "../runs/knownRun.ts";
 import type { KnownRuns } from "../runs/knownRuns.ts";
 import { readRunLog } from "../runs/runLog.ts";
