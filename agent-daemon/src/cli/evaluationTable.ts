@@ -8,10 +8,10 @@ export interface EvaluationPoint {
   readonly summary: EvaluationSummary;
 }
 
-/** Scores between 0 and 1 read as percentages, others as numbers. */
-function formatScore(value: number): string {
-  if (Number.isNaN(value)) return "–";
-  return isFraction(value) ? formatPercent(value) : formatNumber(value);
+/** Scores that all lie between 0 and 1 read as percentages, others as numbers: a row has one unit. */
+function scoreFormat(values: readonly number[]): (value: number) => string {
+  const format = values.every((value) => Number.isNaN(value) || isFraction(value)) ? formatPercent : formatNumber;
+  return (value) => (Number.isNaN(value) ? "–" : format(value));
 }
 
 const isFraction = (value: number) => value >= 0 && value <= 1;
@@ -34,10 +34,13 @@ export function evaluationLine(evaluations: readonly EvaluationPoint[]): string 
     evaluations.length > 4
       ? [evaluations[0], ...evaluations.slice(-3)].filter((each) => each !== undefined)
       : evaluations;
-  const points = shown.map(
-    ({ step, summary }) => `${nameOf(step)} ${formatScore(summary.scores["score"] ?? Number.NaN)}`,
-  );
+  const format = scoreFormat(evaluations.map(scoreOf));
+  const points = shown.map((each) => `${nameOf(each.step)} ${format(scoreOf(each))}`);
   return `held out: ${points.join(" → ")}`;
+}
+
+function scoreOf({ summary }: EvaluationPoint): number {
+  return summary.scores["score"] ?? Number.NaN;
 }
 
 /** One row a score, columns base, final and the difference; nothing before two evaluations. */
@@ -51,7 +54,8 @@ export function evaluationTable(evaluations: readonly EvaluationPoint[], width: 
   const rows = names.map((name) => {
     const before = base.summary.scores[name] ?? Number.NaN;
     const after = final.summary.scores[name] ?? Number.NaN;
-    return [name, formatScore(before), formatScore(after), formatChange(before, after)];
+    const format = scoreFormat([before, after]);
+    return [name, format(before), format(after), formatChange(before, after)];
   });
   const columns = [
     { title: `held out (${final.summary.tasks} tasks)` },

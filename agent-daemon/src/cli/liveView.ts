@@ -68,7 +68,7 @@ function titleLine(progress: RunProgress, width: number, paint: Paint): string {
 
 function progressLine(state: LiveState, width: number, paint: Paint): string {
   const { progress, phase } = state;
-  const left = timeLeft(progress);
+  const left = progress.ended === null ? timeLeft(progress) : null;
   const skipped = progress.points.filter((point) => point.skipped !== null).length;
   const parts = [
     `step ${progress.step}/${progress.steps}${skipped === 0 ? "" : `, ${skipped} skipped`}`,
