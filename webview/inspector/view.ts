@@ -2,7 +2,6 @@
 import { z } from "zod";
 
 export const modes = ["chat", "raw", "details", "siblings"] as const;
-type Mode = (typeof modes)[number];
 
 const viewSchema = z.object({
   turn: z.int().min(0).catch(0),

@@ -71,8 +71,3 @@ export function sizeText(bytes: number): string {
   const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   return `${value.toFixed(digits)} ${sizeUnits[unit]}`;
 }
-
-/** Date and time of day, to the second. */
-export function timeText(at: number): string {
-  return new Intl.DateTimeFormat(localeOf(language.value), { dateStyle: "short", timeStyle: "medium" }).format(at);
-}

@@ -8,8 +8,6 @@ export interface DaemonLog {
   error(line: string, error?: unknown): void;
 }
 
-export const silentLog: DaemonLog = { info: () => {}, warn: () => {}, error: () => {} };
-
 /** @param echo told every line too: a daemon in the foreground shows them */
 export function openDaemonLog(
   file: string,

@@ -19,9 +19,6 @@ const modules: readonly CreateMethods[] = [
   recipeMethods,
 ];
 
-/** Answered by the server itself. */
-const serverMethods = ["hello", "shutdown"] as const satisfies readonly DaemonMethod[];
-
 export interface MethodTable {
   /** Names that some module brings. */
   readonly available: ReadonlySet<DaemonMethod>;
