@@ -51,7 +51,8 @@ describe("a run on the command line", () => {
     expect(exit).toBe("ok");
     expect(stdout).toContain("\u001b[?25l");
     expect(stdout).toContain("\u001b[?25h");
-    expect(stdout).toMatch(/reward +[⠀-⣿]{60,}/u);
+    expect(stdout).toMatch(/\nreward +[\d.]+ /);
+    expect(stdout).toMatch(/[⠀-⣿]{40,}/u);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colour codes are what is looked for
     expect(stdout).not.toMatch(/\u001b\[\d+m/);
   });
