@@ -2,6 +2,7 @@
 // list it here. A method that no module brings answers DAEMON_METHOD_UNAVAILABLE.
 import { type DaemonMethod, daemonMethods } from "../../../../protocol/daemonMethods.ts";
 import { RollscopeError } from "../../../../protocol/errors.ts";
+import { interchangeMethods } from "./interchangeMethods.ts";
 import { machineMethods } from "./machineMethods.ts";
 import type { CreateMethods, DaemonServices, MethodCall } from "./methodTypes.ts";
 import { metricMethods } from "./metricMethods.ts";
@@ -17,7 +18,11 @@ const modules: readonly CreateMethods[] = [
   pageServerMethods,
   trajectoryMethods,
   recipeMethods,
+  interchangeMethods,
 ];
+
+/** Answered by the server itself. */
+export const serverMethods = ["hello", "shutdown"] as const satisfies readonly DaemonMethod[];
 
 export interface MethodTable {
   /** Names that some module brings. */
