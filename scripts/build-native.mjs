@@ -124,7 +124,8 @@ async function buildAddon(say) {
   const upToDate = existsSync(addon) && existsSync(linked) && readFileSync(linked, "utf8") === linkDigest;
   if (stale.length === 0 && upToDate) return false;
 
-  say(`compile the engine (${stale.length} of ${units.length} objects changed)`);
+  const patience = stale.length > 10 ? "; this takes a few minutes on two cores" : "";
+  say(`compile the engine (${stale.length} of ${units.length} objects changed)${patience}`);
   const queue = [...stale];
   const workers = Array.from({ length: Math.min(availableParallelism(), 4) }, async () => {
     for (let unit = queue.shift(); unit !== undefined; unit = queue.shift()) {
