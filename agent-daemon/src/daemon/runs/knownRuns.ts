@@ -1,6 +1,6 @@
 // All runs that the daemon knows: those in folders that clients asked about, and those it started. The list outlives the daemon.
 // Folders are watched while somebody wants to know; where watching is impossible, a slow look finds changes too.
-import { existsSync, type FSWatcher, readdirSync, readFileSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, readdirSync, readFileSync, statSync, watch } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { RollscopeError } from "../../../../protocol/errors.ts";
@@ -42,6 +42,9 @@ export interface KnownRunsOptions {
 /** Folders kept in the list; the ones that were asked about first go first. */
 const mostFolders = 200;
 const mostWatched = 500;
+/** Folders that may become a run's, and how long they have for it. */
+const mostComing = 16;
+const comingMilliseconds = 120_000;
 
 function isRun(path: string): boolean {
   return existsSync(join(path, "journal.jsonl"));
@@ -52,6 +55,7 @@ export function openKnownRuns(options: KnownRunsOptions): KnownRuns {
   const slow = options.slow ?? { live: 2000, others: 15_000 };
   const runs = new Map<string, KnownRun>();
   const folders = new Map<string, FSWatcher | null>();
+  const coming = new Map<string, { readonly watcher: FSWatcher; readonly forget: () => void }>();
   const listeners = new Set<(changed: KnownRun | null, removed: string | null) => void>();
   let disposed = false;
   let stopTimer: (() => void) | null = null;
@@ -108,11 +112,45 @@ export function openKnownRuns(options: KnownRunsOptions): KnownRuns {
     return opened;
   };
 
+  /** Waits until a folder that has just been made turns out to be a run's. */
+  const awaitRun = (folder: string, name: string) => {
+    const path = join(folder, name);
+    if (coming.has(path) || coming.size >= mostComing || isRun(path)) return;
+    try {
+      const watcher = watch(path, { persistent: false }, () => {
+        if (existsSync(path) && !isRun(path)) return;
+        stopAwaiting(path);
+        void scan(folder).then(save);
+      });
+      watcher.on("error", () => stopAwaiting(path));
+      coming.set(path, { watcher, forget: clock.after(comingMilliseconds, () => stopAwaiting(path)) });
+      // It may have become one before it was watched.
+      if (isRun(path)) {
+        stopAwaiting(path);
+        void scan(folder).then(save);
+      }
+    } catch {
+      // No folder, or gone already.
+    }
+  };
+  const stopAwaiting = (path: string) => {
+    const awaited = coming.get(path);
+    coming.delete(path);
+    awaited?.watcher.close();
+    awaited?.forget();
+  };
+
   const watchFolder = (folder: string) => {
     if (folders.get(folder) != null || disposed) return;
     let watcher: FSWatcher | null = null;
     try {
-      watcher = watch(folder, { persistent: false }, () => void scan(folder).then(() => save()));
+      watcher = watch(folder, { persistent: false }, (_, name) => {
+        if (name !== null && statSync(join(folder, name), { throwIfNoEntry: false })?.isDirectory() === true)
+          awaitRun(folder, name);
+        // A recipe's folder may only now have got its `runs`.
+        if (name === "runs") watchFolder(join(folder, name));
+        void scan(folder).then(save);
+      });
       watcher.on("error", () => {
         watcher?.close();
         if (folders.has(folder)) folders.set(folder, null);
@@ -256,6 +294,7 @@ export function openKnownRuns(options: KnownRunsOptions): KnownRuns {
       disposed = true;
       stopTimer?.();
       for (const watcher of folders.values()) watcher?.close();
+      for (const path of [...coming.keys()]) stopAwaiting(path);
       await restored;
       await Promise.all([...runs.values()].map((run) => run.dispose()));
     },

@@ -1,0 +1,249 @@
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { serverMethods } from "../../../agent-daemon/src/daemon/methods/allMethods.ts";
+import { readLock } from "../../../agent-daemon/src/daemon/server/daemonLock.ts";
+import { openJournal } from "../../../agent-daemon/src/runs/journal.ts";
+import { daemonMethods } from "../../../protocol/daemonMethods.ts";
+import { bundleModule } from "../../support/moduleProgram.ts";
+import { startProgram } from "../../support/program.ts";
+import { runDaemon, temporaryDaemonHome, until } from "../../support/runningDaemon.ts";
+import { attemptToyRun, newToyRun, toyFolder } from "../../support/toyRun.ts";
+
+let script = "";
+let remove = () => {};
+beforeAll(async () => {
+  ({ script, remove } = await bundleModule("integration/programs/toyRollscope.ts"));
+});
+afterAll(() => remove());
+
+async function rollscope(home: string, ...line: string[]) {
+  const program = startProgram(script, line, ["env", `ROLLSCOPE_HOME=${home}`]);
+  program.process.stdin?.end();
+  const { code } = await program.ended;
+  return { code, output: await program.output };
+}
+
+/** A client that speaks raw frames. */
+function rawClient(path: string) {
+  const socket = connect(path);
+  onTestFinished(() => void socket.destroy());
+  let text = "";
+  socket.setEncoding("utf8").on("data", (part: string) => {
+    text += part;
+  });
+  return {
+    socket,
+    send(message: object) {
+      const body = JSON.stringify({ jsonrpc: "2.0", ...message });
+      socket.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+    },
+    answer: (id: number) =>
+      until(`answer ${id}`, () => {
+        for (const part of text.split(/Content-Length: \d+\r\n\r\n/).slice(1)) {
+          try {
+            const parsed = JSON.parse(part) as { id?: number };
+            if (parsed.id === id)
+              return parsed as { result?: unknown; error?: { code: number; data: { code: string } } };
+          } catch {
+            // Not whole yet.
+          }
+        }
+        return null;
+      }),
+  };
+}
+
+test("the socket and its folder are its user's alone; a second daemon is refused; stop, status and the bridge find it", async () => {
+  const daemon = await runDaemon(script);
+  const { home, folder } = daemon;
+  expect(statSync(home.folder).mode & 0o777).toBe(0o700);
+  expect(statSync(home.socket).mode & 0o777).toBe(0o600);
+  const second = await rollscope(folder, "daemon", "--json");
+  expect(JSON.parse(second.output)).toMatchObject({ error: { code: "DAEMON_RUNNING", at: { socket: home.socket } } });
+  expect(JSON.parse((await rollscope(folder, "daemon", "status", "--json")).output)).toMatchObject({
+    pid: daemon.program.process.pid,
+    runs: 0,
+  });
+  const bridge = startProgram(script, ["daemon", "stdio"], ["env", `ROLLSCOPE_HOME=${folder}`]);
+  const hello = { protocol: 1, client: { name: "bridged", version: "1" } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "hello", params: hello });
+  let answered = "";
+  bridge.process.stdout?.on("data", (text: string) => {
+    answered += text;
+  });
+  bridge.process.stdin?.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  await until("an answer over the bridge", () => answered.includes(`"pid":${daemon.program.process.pid}`));
+  bridge.process.stdin?.end();
+  expect((await bridge.ended).code).toBe(0);
+  expect((await rollscope(folder, "daemon", "stop")).code).toBe(0);
+  expect((await daemon.program.ended).code).toBe(0);
+  expect(readLock(home.lock)).toBeNull();
+  expect(readFileSync(home.log, "utf8")).toContain("stopping: a client asked for it");
+  expect((await rollscope(folder, "daemon", "status")).code).toBe(1);
+});
+
+test("a bridge starts a daemon where none is, past an empty lock; two at once start one", async () => {
+  const { folder, home } = temporaryDaemonHome();
+  mkdirSync(home.folder, { recursive: true, mode: 0o700 });
+  writeFileSync(home.lock, "");
+  onTestFinished(async () => {
+    await rollscope(folder, "daemon", "stop");
+  });
+  const both = await Promise.all([1, 2].map(() => rollscope(folder, "daemon", "--background", "--json")));
+  for (const { code, output } of both) {
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toEqual({ socket: home.socket });
+  }
+});
+
+test("requests are refused with codes: before hello, of another version, unknown, wrong; garbage ends its own connection only", async () => {
+  const daemon = await runDaemon(script);
+  const witness = await daemon.connect();
+  const { socket } = daemon.home;
+  const early = rawClient(socket);
+  early.send({ id: 1, method: "runs/watch", params: {} });
+  expect((await early.answer(1)).error?.data.code).toBe("DAEMON_REQUEST_INVALID");
+  early.send({ id: 2, method: "hello", params: { protocol: 7, client: { name: "old", version: "0" } } });
+  expect((await early.answer(2)).result).toMatchObject({ protocol: 1 });
+  early.send({ id: 3, method: "runs/watch", params: {} });
+  expect((await early.answer(3)).error?.data.code).toBe("DAEMON_VERSION_MISMATCH");
+  const other = rawClient(socket);
+  other.send({ id: 1, method: "hello", params: { protocol: 1, client: { name: "x", version: "0" } } });
+  await other.answer(1);
+  other.send({ id: 2, method: "no/such", params: {} });
+  expect((await other.answer(2)).error).toMatchObject({ code: -32601, data: { code: "DAEMON_METHOD_UNKNOWN" } });
+  other.send({ id: 3, method: "run/log", params: { folder: "x", bytes: -1 } });
+  expect((await other.answer(3)).error).toMatchObject({ code: -32602, data: { code: "DAEMON_REQUEST_INVALID" } });
+  other.send({ id: 4, method: "run/log", params: { folder: "/no/such", bytes: 1 } });
+  expect((await other.answer(4)).error?.data.code).toBe("RUN_NOT_FOUND");
+  const garbage = rawClient(socket);
+  garbage.socket.write("GET / HTTP/1.1\r\n\r\n{]");
+  const bulk = rawClient(socket);
+  bulk.send({
+    id: 1,
+    method: "hello",
+    params: { protocol: 1, client: { name: "x", version: "0" }, channel: "bulk", session: "no" },
+  });
+  expect((await bulk.answer(1)).error?.data.code).toBe("DAEMON_REQUEST_INVALID");
+  expect(await witness.call("runs/watch", {})).toEqual({ runs: [] });
+});
+
+test("a client that stops reading holds up nobody, and goes on without a gap", async () => {
+  const daemon = await runDaemon(script);
+  const run = await newToyRun(await toyFolder());
+  await attemptToyRun(run);
+  const { path, journal } = run.folder;
+  const [slow, quick] = [await daemon.connect("slow"), await daemon.connect("quick")];
+  const cursors = new Map<string, number>();
+  for (const [name, client] of [
+    ["slow", slow],
+    ["quick", quick],
+  ] as const) {
+    client.on("run/delta", (delta) => {
+      const before = cursors.get(name) ?? 0;
+      if (delta.kind === "snapshot") cursors.set(name, delta.snapshot.cursor);
+      else if (delta.kind === "events") {
+        expect(delta.events.map(({ n }) => n)).toEqual(delta.events.map((_, index) => before + index + 1));
+        cursors.set(name, delta.cursor);
+      }
+    });
+    await client.call("run/follow", { folder: path, cursor: null });
+  }
+  slow.pause();
+  const writer = openJournal(journal, 2, Date.now);
+  let last = 0;
+  for (let step = 1; step <= 20_000; step++)
+    last = writer.append({
+      type: "warning",
+      step,
+      error: { code: "RUN_FAILED", message: "m".repeat(200), next: "n" },
+    }).n;
+  writer.dispose();
+  await until("the quick client's last event", () => cursors.get("quick") === last);
+  expect(cursors.get("slow")).toBeLessThan(last);
+  const kilobytes = Number(
+    /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.program.process.pid}/status`, "utf8"))?.[1] ?? 0,
+  );
+  expect(kilobytes).toBeLessThan(300_000);
+  slow.resume();
+  await until("the slow client's last event", () => cursors.get("slow") === last);
+});
+
+test("numbers come as frames on the second connection, and rows with words for what JSON lacks", async () => {
+  const daemon = await runDaemon(script);
+  const run = await newToyRun(await toyFolder());
+  await attemptToyRun(run);
+  const client = await daemon.connect();
+  const { runs } = await client.call("runs/look", { folders: [run.recipeFolder] });
+  expect(runs).toMatchObject([{ folder: run.folder.path, status: "completed", step: 4, evaluation: { base: 0 } }]);
+  const request = { folder: run.folder.path, names: ["loss", "time_step"], from: null, to: null, buckets: 2 };
+  const frame = await client.callBulk("metrics/series", request);
+  expect(frame.extra).toMatchObject({ width: 4, series: [{ name: "loss", attempt: 1 }, { name: "time_step" }] });
+  expect([...frame.arrays.get("0.step")!]).toEqual([0, 4]);
+  const rows = await client.call("metrics/rows", { folder: run.folder.path, from: 2, limit: 2 });
+  expect(rows.rows.map(({ step }) => step)).toEqual([2, 3]);
+  expect(rows.more).toBe(true);
+  const state = await client.call("machine/state", {});
+  expect(state.memory.available).toBeGreaterThan(0);
+  expect(state.disk?.free).toBeGreaterThan(0);
+  await client.call("run/remove", { folder: run.folder.path, deleteFiles: false });
+  expect(await client.call("runs/watch", {})).toEqual({ runs: [] });
+});
+
+test("a run that appears in a folder that was looked at is told to who watches", async () => {
+  const daemon = await runDaemon(script);
+  const recipe = await toyFolder();
+  mkdirSync(join(recipe, "runs"));
+  const client = await daemon.connect();
+  await client.call("runs/look", { folders: [recipe] });
+  expect(await client.call("runs/watch", {})).toEqual({ runs: [] });
+  const seen = new Set<string>();
+  client.on("runs/changed", ({ changed }) => {
+    for (const { folder, status } of changed) seen.add(`${folder} ${status}`);
+  });
+  const run = await newToyRun(recipe);
+  await attemptToyRun(run);
+  await until("the run's end", () => seen.has(`${run.folder.path} completed`));
+});
+
+test("idle, it takes little memory and no processor", async () => {
+  const daemon = await runDaemon(script);
+  const client = await daemon.connect();
+  await client.call("runs/watch", {});
+  const about = (file: string) => readFileSync(`/proc/${daemon.program.process.pid}/${file}`, "utf8");
+  const ticks = () => {
+    const fields = about("stat")
+      .slice(about("stat").lastIndexOf(")") + 2)
+      .split(" ");
+    return Number(fields[11]) + Number(fields[12]);
+  };
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const before = ticks();
+  await new Promise((resolve) => setTimeout(resolve, 5000));
+  expect(ticks() - before).toBeLessThanOrEqual(5);
+  expect(Number(/VmRSS:\s+(\d+)/.exec(about("status"))?.[1])).toBeLessThan(110_000);
+});
+
+test("every method of the contract is there", async () => {
+  const client = await (await runDaemon(script)).connect();
+  const missing: string[] = [];
+  for (const method of Object.keys(daemonMethods)) {
+    if ((serverMethods as readonly string[]).includes(method)) continue;
+    const probe = rawMethod(client.call, method);
+    const code = await probe;
+    if (code === "DAEMON_METHOD_UNAVAILABLE") missing.push(method);
+  }
+  expect(missing).toEqual([]);
+});
+
+/** Calls with parameters that fit no run; what matters is which code it answers. */
+async function rawMethod(call: (method: never, params: never) => Promise<unknown>, method: string): Promise<string> {
+  try {
+    await call(method as never, {} as never);
+    return "answered";
+  } catch (error) {
+    return (error as { code?: string }).code ?? "";
+  }
+}
