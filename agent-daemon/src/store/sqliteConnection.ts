@@ -1,5 +1,6 @@
 // One connection to a SQLite file: opening, prepared statements, transactions, coded errors. It is the only importer of
 // the binding, and guards it: some values that it cannot bind would end the process.
+import { statSync } from "node:fs";
 import Database from "libsql";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import { sqliteError } from "./sqliteErrors.ts";
@@ -25,6 +26,8 @@ export class SqliteConnection {
   readonly #busyMilliseconds: number;
   #database: InstanceType<typeof Database>;
   #isDurable = false;
+  /** State of the log when the handle was opened; null before the first read. Readers only. */
+  #seenLog: string | null = null;
   readonly #statements = new Map<string, NativeStatement>();
   readonly #plans = new Map<string, string>();
   #open = true;
@@ -59,6 +62,7 @@ export class SqliteConnection {
   }
 
   all<Row>(sql: string, values: readonly SqlValue[]): Row[] {
+    if (this.readOnly) this.#catchUp();
     return this.#guard(() => this.#prepare(sql).all(values.map(bindable)) as Row[]);
   }
 
@@ -104,6 +108,26 @@ export class SqliteConnection {
         this.#setDurable(this.#isDurable);
       }
     }
+  }
+
+  /**
+   * A read that the binding leaves open keeps a reader at what it saw then, for ever, and keeps the log from being folded. Whoever only
+   * reads takes a new handle when the log has changed; nothing is lost, because no read of ours is ever half done here.
+   */
+  #catchUp(): void {
+    this.#requireOpen();
+    const log = statSync(`${this.path}-wal`, { throwIfNoEntry: false });
+    const state = log === undefined ? "" : `${log.ino} ${log.size} ${log.mtimeMs}`;
+    if (state === this.#seenLog) return;
+    const isFirst = this.#seenLog === null;
+    this.#seenLog = state;
+    if (isFirst) return;
+    this.#guard(() => {
+      this.#statements.clear();
+      this.#database.close();
+      this.#database = new Database(this.path, { timeout: this.#busyMilliseconds });
+      this.#database.exec("PRAGMA query_only = 1");
+    });
   }
 
   /** Names of the indexes that SQLite uses for a query, outermost first; "none" for a scan. */
