@@ -113,6 +113,7 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
   const services = createServices(context, fronts);
   const { connection, runs, recipes, trajectories, panels } = services;
   let machine: MachineState | null = null;
+  let payload = readSetting("rollscope.payload");
   // Runs change many times a second; a list that is drawn that often cannot be read.
   const pacers = new Map(views.map((id) => [id, createPacer(paces[id], () => fronts.trees.get(id)?.refresh())]));
   const refresh = (id: ViewId) => pacers.get(id)?.ask();
@@ -149,7 +150,14 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
       trajectories.show({ kind: "run", folder, name: runs.get(folder)?.recipe ?? folder });
     }),
     vscode.workspace.onDidChangeConfiguration((change) => {
-      if (change.affectsConfiguration("rollscope.payload")) connection.disconnect();
+      // The editor tells of changes that leave the value as it is.
+      const now = readSetting("rollscope.payload");
+      if (change.affectsConfiguration("rollscope.payload") && now !== payload) {
+        payload = now;
+        const wasUsed = connection.state.kind !== "idle";
+        connection.disconnect();
+        if (wasUsed) void connection.connect().catch(() => {});
+      }
       if (change.affectsConfiguration("rollscope.runs.outputDir")) void runs.lookAgain().catch(() => {});
     }),
   );
