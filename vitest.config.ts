@@ -13,6 +13,8 @@ function project(name: string, timeoutSeconds: number, setupFiles: readonly stri
       name,
       include: [`test/${name}/**/*.test.ts`],
       setupFiles: [...setupFiles],
+      // A browser beside other work takes its time; what never comes still fails well within a test's own limit.
+      expect: { poll: { timeout: 10_000 } },
       environment: "node",
       testTimeout: timeoutSeconds * 1000,
       hookTimeout: timeoutSeconds * 1000,

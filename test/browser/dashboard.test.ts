@@ -239,7 +239,8 @@ describe("what was chosen", () => {
     await page.keyboard.press("+");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: /^Step / }).waitFor();
-    await expect.poll(() => bench.state.view["step"]).not.toBeNull();
+    await expect.poll(() => bench.state.view["step"]).toEqual(expect.any(Number));
+    await expect.poll(() => bench.state.view["range"]).toBeTruthy();
     const kept = JSON.stringify(bench.state);
     await page.reload();
     await page.getByRole("heading", { name: /^Step / }).waitFor();

@@ -147,6 +147,8 @@ test("every function is reached with the keyboard alone", async () => {
   await eventually(() => numberOf(page, "logprob")).toBe(storedNumber(Math.fround(worst), false));
   await page.keyboard.press("?");
   await eventually(() => page.locator("dialog").textContent()).toContain("next turn, turn before");
+  // Its text is there a moment before it is open and takes keys.
+  await page.locator("dialog").waitFor();
   await page.keyboard.press("Escape");
   await eventually(() => page.locator("dialog").count()).toBe(0);
   expect(asked("trajectory/search")).toHaveLength(1);

@@ -187,12 +187,21 @@ const rowsAtOnce = 256;
 export async function indexCompletions(work: IndexWork): Promise<JsonObject> {
   const { source, index } = work;
   const place = { file: source.file };
+  const sliceOf = async (start: number, end: number) => {
+    // Places come from the file itself, which may be damaged.
+    if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end))
+      throw new Error("it names a place that is no number");
+    const from = Math.max(0, start < 0 ? source.size + start : start);
+    const bytes = await source.read(from, Math.max(0, Math.min(end, source.size) - from));
+    return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+  };
   const file: AsyncBuffer = {
     byteLength: source.size,
-    slice: async (start, end = source.size) => {
-      const from = Math.max(0, start < 0 ? source.size + start : start);
-      const bytes = await source.read(from, Math.max(0, Math.min(end, source.size) - from));
-      return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+    slice: (start, end = source.size) => {
+      const part = sliceOf(start, end);
+      // The library asks ahead and may fail before it looks at the answer; who does wait still gets the error.
+      part.catch(() => {});
+      return part;
     },
   };
   const damaged = (error: unknown) =>
