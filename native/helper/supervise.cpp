@@ -275,7 +275,8 @@ int supervise(const SuperviseRequest& request) {
   unlink((request.folder + "/exit.json").c_str());
   writeWhole(request.folder + "/process.json",
              "{\"pid\":" + std::to_string(program) + ",\"start\":" + jsonText(start) +
-                 ",\"attempt\":" + std::to_string(request.attempt) + ",\"helper\":" + std::to_string(getpid()) + "}\n");
+                 ",\"attempt\":" + std::to_string(request.attempt) + ",\"helper\":" + std::to_string(getpid()) +
+                 ",\"helperStart\":" + jsonText(startOf(getpid())) + "}\n");
   tell("{\"event\":\"started\",\"pid\":" + std::to_string(program) + ",\"start\":" + jsonText(start) + "}");
 
   BoundedLog log(request.folder + "/run.log", request.log_bytes);

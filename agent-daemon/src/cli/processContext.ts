@@ -1,5 +1,6 @@
 // What the program is given when it runs as a process: this process's streams, environment, signals and clock.
 import { basename, relative } from "node:path";
+import { thriftyFlags } from "../daemon/server/daemonAddress.ts";
 import type { OpenEngines } from "../runs/runRecipe.ts";
 import { systemClock } from "../sampling/clock.ts";
 import type { ProgramContext } from "./program.ts";
@@ -21,7 +22,10 @@ export function processContext(openEngines: OpenEngines, version: string): Progr
       program: {
         file: process.execPath,
         // Without an inspector's options: two processes cannot share its port.
-        args: [...process.execArgv.filter((word) => !word.startsWith("--inspect")), process.argv[1] ?? ""],
+        args: [
+          ...process.execArgv.filter((word) => !word.startsWith("--inspect") && !thriftyFlags.includes(word)),
+          process.argv[1] ?? "",
+        ],
       },
       input: process.stdin,
       output: process.stdout,

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { connectDaemon } from "../../../agent-daemon/src/daemon/client.ts";
 import { serverMethods } from "../../../agent-daemon/src/daemon/methods/allMethods.ts";
 import { readLock } from "../../../agent-daemon/src/daemon/server/daemonLock.ts";
 import { openJournal } from "../../../agent-daemon/src/runs/journal.ts";
@@ -209,10 +210,16 @@ test("a run that appears in a folder that was looked at is told to who watches",
 });
 
 test("idle, it takes little memory and no processor", async () => {
-  const daemon = await runDaemon(script);
-  const client = await daemon.connect();
+  const { folder, home } = temporaryDaemonHome();
+  onTestFinished(async () => {
+    await rollscope(folder, "daemon", "stop");
+  });
+  // As clients start it.
+  await rollscope(folder, "daemon", "--background");
+  const client = await connectDaemon(home.socket, { name: "idle", version: "0" });
+  onTestFinished(() => client.dispose());
   await client.call("runs/watch", {});
-  const about = (file: string) => readFileSync(`/proc/${daemon.program.process.pid}/${file}`, "utf8");
+  const about = (file: string) => readFileSync(`/proc/${client.hello.pid}/${file}`, "utf8");
   const ticks = () => {
     const fields = about("stat")
       .slice(about("stat").lastIndexOf(")") + 2)

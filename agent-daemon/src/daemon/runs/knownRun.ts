@@ -12,7 +12,7 @@ import type { Clock } from "../../sampling/clock.ts";
 import { detectAdvisories } from "../advisories/detect.ts";
 import { type HistoryReader, readHistory } from "../advisories/history.ts";
 import { isSameProcess, startOfProcess } from "../server/processIdentity.ts";
-import { crashReportOf, readStartedProcess } from "../supervisor/crashReport.ts";
+import { crashReportOf, isBeingReported, readExitReport, readStartedProcess } from "../supervisor/crashReport.ts";
 import { type DiskUse, diskUseOf } from "./diskUse.ts";
 import { JournalTail } from "./journalTail.ts";
 import { MetricTable } from "./metricTable.ts";
@@ -189,7 +189,11 @@ export class KnownRun {
         return;
       }
     }
-    if (known.kind === "live" && !isSameProcess(known.process.pid, known.process.start))
+    if (
+      known.kind === "live" &&
+      !isSameProcess(known.process.pid, known.process.start) &&
+      !isBeingReported(this.#folder, known.process.pid)
+    )
       this.#process = { kind: "gone", attempt: known.process.attempt, at: this.#clock.now() };
     if (known.kind === "unseen") {
       // Started by a daemon that is gone, and not listening yet.
@@ -310,7 +314,10 @@ export class KnownRun {
 
   #tell(): void {
     if (this.#disposed) return;
-    const shown = `${this.#fold.cursor} ${this.status()} ${this.#process.kind === "live" ? this.#process.process.pid : ""}`;
+    const live = this.#process.kind === "live" ? this.#process.process : null;
+    // How it ended may be known later than that it did.
+    const report = live === null ? (readExitReport(this.#folder)?.at ?? "") : "";
+    const shown = `${this.#fold.cursor} ${this.status()} ${live?.pid ?? ""} ${report}`;
     if (shown === this.#last) return;
     this.#last = shown;
     for (const listener of [...this.#listeners]) listener();

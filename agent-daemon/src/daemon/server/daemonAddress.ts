@@ -9,6 +9,9 @@ import type { ProgramCommand } from "../programCommand.ts";
 import { type DaemonHome, makePrivateFolder } from "./daemonHome.ts";
 import { readLock } from "./daemonLock.ts";
 
+/** The daemon mostly waits: memory counts more than speed. Whatever it starts is started without these. */
+export const thriftyFlags: readonly string[] = ["--max-semi-space-size=2", "--optimize-for-size"];
+
 /** From the first try on. */
 const startMilliseconds = 20_000;
 const lookMilliseconds = 40;
@@ -42,7 +45,7 @@ export async function ensureDaemon(home: DaemonHome, program: ProgramCommand): P
   const words = `${home.log}.start`;
   const output = openSync(words, "w", 0o600);
   let ended: string | null = null;
-  const child = spawn(program.file, [...program.args, "daemon"], {
+  const child = spawn(program.file, [...thriftyFlags, ...program.args, "daemon"], {
     cwd: homedir(),
     detached: true,
     stdio: ["ignore", output, output],

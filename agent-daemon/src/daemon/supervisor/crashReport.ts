@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { CrashReport } from "../../../../protocol/runView.ts";
 import type { RunFolder } from "../../runs/runFolder.ts";
+import { isSameProcess } from "../server/processIdentity.ts";
 
 /** exit.json, as native/helper/main.cpp writes it. */
 export const exitReportSchema = z.object({
@@ -34,7 +35,13 @@ export function readExitReport(folder: Pick<RunFolder, "path">): ExitReport | nu
 }
 
 /** process.json, as the helper writes it when it has started a run. */
-const startedProcessSchema = z.object({ pid: z.int().min(1), start: z.string(), attempt: z.int().min(1) });
+const startedProcessSchema = z.object({
+  pid: z.int().min(1),
+  start: z.string(),
+  attempt: z.int().min(1),
+  helper: z.int().min(1),
+  helperStart: z.string(),
+});
 
 export function readStartedProcess(folder: Pick<RunFolder, "path">): z.infer<typeof startedProcessSchema> | null {
   try {
@@ -42,6 +49,13 @@ export function readStartedProcess(folder: Pick<RunFolder, "path">): z.infer<typ
   } catch {
     return null;
   }
+}
+
+/** Whether a helper is still ending what a process left, and has yet to write down how that process ended. */
+export function isBeingReported(folder: Pick<RunFolder, "path">, pid: number): boolean {
+  const started = readStartedProcess(folder);
+  if (started === null || started.pid !== pid || readExitReport(folder)?.pid === pid) return false;
+  return isSameProcess(started.helper, started.helperStart);
 }
 
 const resume = "`rollscope resume` goes on from the last whole checkpoint; everything that was written is intact.";
