@@ -83,8 +83,13 @@ export async function runDaemon(script: string, at = temporaryDaemonHome()): Pro
 export function endLater(folder: string): void {
   onTestFinished(async () => {
     if (!existsSync(join(folder, "process.json"))) return;
-    const started = JSON.parse(readFileSync(join(folder, "process.json"), "utf8")) as { pid: number; start: string };
+    const text = readFileSync(join(folder, "process.json"), "utf8");
+    const started = JSON.parse(text) as { pid: number; start: string; helper: number; helperStart: string };
     if (isSameProcess(started.pid, started.start)) process.kill(started.pid, "SIGKILL");
-    await until("the end of the run's process", () => !isSameProcess(started.pid, started.start));
+    // The helper writes down how it ended, into the folder that is removed next.
+    await until(
+      "the end of the run's process and of its helper",
+      () => !isSameProcess(started.pid, started.start) && !isSameProcess(started.helper, started.helperStart),
+    );
   });
 }
