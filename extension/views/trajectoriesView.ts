@@ -181,7 +181,12 @@ export class TrajectoriesView {
   /** A short list grows by itself. A full one stays as it is, so that no line moves from under the pointer, and says what is new. */
   async #readAgain(): Promise<void> {
     const place = this.#place;
-    if (place.kind !== "run" || this.#loaded === null) return;
+    if (place.kind !== "run") return;
+    if (this.#loaded === null) {
+      // The last reading failed: a run that just begins has no records yet.
+      this.#refresh();
+      return;
+    }
     const generation = this.#generation;
     if (this.#rows.length < pageSize) {
       await this.#read(generation, null);
