@@ -150,9 +150,9 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
       trajectories.show({ kind: "run", folder, name: runs.get(folder)?.recipe ?? folder });
     }),
     vscode.workspace.onDidChangeConfiguration((change) => {
-      // The editor tells of changes that leave the value as it is.
+      // The editor tells of changes that leave the value as it is, and may learn of a value late.
       const now = readSetting("rollscope.payload");
-      if (change.affectsConfiguration("rollscope.payload") && now !== payload) {
+      if (now !== payload) {
         payload = now;
         const wasUsed = connection.state.kind !== "idle";
         connection.disconnect();

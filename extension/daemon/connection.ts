@@ -31,7 +31,7 @@ export type ConnectionState =
   | { readonly kind: "connected"; readonly hello: HelloResult }
   /** Lost or not reached; tried again by itself. */
   | { readonly kind: "waiting"; readonly fault: Fault; readonly retryInMilliseconds: number }
-  /** Trying again is of no use until something is changed; the next request tries all the same. */
+  /** Something is missing or does not fit; looked for again now and then, and by the next request. */
   | { readonly kind: "failed"; readonly fault: Fault };
 
 export interface Log {
@@ -60,6 +60,8 @@ const bulkAnswerSchema = daemonMethods["metrics/series"].result;
 
 /** Pauses before the tries after a loss, in milliseconds; the last one repeats. */
 const pauses = [250, 1000, 2000, 5000, 10_000, 20_000] as const;
+/** Between the tries while something is missing that only a person can bring. */
+const lookAgainMilliseconds = 15_000;
 const helloMilliseconds = 20_000;
 
 export class DaemonConnection {
@@ -68,6 +70,8 @@ export class DaemonConnection {
   #opening: Promise<Open> | null = null;
   #open: Open | null = null;
   #losses = 0;
+  /** So that the log tells each once. */
+  #lastFault = "";
   #forgetRetry: (() => void) | null = null;
   #disposed = false;
   #stateListeners = new Set<(state: ConnectionState) => void>();
@@ -182,7 +186,8 @@ export class DaemonConnection {
   async #tryToOpen(): Promise<Open> {
     this.#forgetRetry?.();
     this.#forgetRetry = null;
-    this.#become({ kind: "connecting" });
+    // What is missing stays on show while it is looked for again.
+    if (this.#state.kind !== "failed") this.#become({ kind: "connecting" });
     try {
       const launcher = await this.#services.findLauncher();
       const open = await this.#sayHello(launcher);
@@ -192,6 +197,7 @@ export class DaemonConnection {
       }
       this.#open = open;
       this.#losses = 0;
+      this.#lastFault = "";
       this.#services.log.info(`connected to daemon ${open.hello.version} (process ${open.hello.pid})`);
       this.#become({ kind: "connected", hello: open.hello });
       return open;
@@ -280,8 +286,11 @@ export class DaemonConnection {
   #fail(error: unknown): void {
     if (this.#disposed) return;
     const fault = asFault(error);
-    this.#services.log.error(`${fault.code} ${fault.message}`);
+    if (this.#lastFault !== fault.message) this.#services.log.error(`${fault.code} ${fault.message}`);
+    this.#lastFault = fault.message;
     if (!fault.retryable) {
+      // What is installed meanwhile is found without being asked for.
+      this.#forgetRetry = this.#services.later(lookAgainMilliseconds, () => void this.#opened().catch(() => {}));
       this.#become({ kind: "failed", fault });
       return;
     }

@@ -138,7 +138,7 @@ export class TrajectoriesView {
     }
     this.#view.message = this.#rows.length > 0 ? "" : this.#emptyMessage();
     const list: TrajectoryList = { rows: this.#rows, total: this.#total, more: this.#next !== null };
-    return trajectoryLines(place.kind === "run" ? place.folder : place.path, list);
+    return trajectoryLines(place.kind === "run" ? place.folder : place.path, list, this.#order);
   }
 
   #emptyMessage(): string {
@@ -159,10 +159,7 @@ export class TrajectoriesView {
       return;
     }
     const { rows, next, total } = await this.#connection.request("trajectories/list", {
-      folder: place.folder,
-      filter: this.#filter,
-      order: this.#order,
-      descending: this.#descending,
+      ...this.#request(place.folder),
       limit: pageSize,
       after,
     });
@@ -172,18 +169,37 @@ export class TrajectoriesView {
     this.#total = total;
   }
 
-  /** New trajectories come with the steps of a run that is shown; a list that was paged on is left as it is. */
+  /** New trajectories come with the steps of a run that is shown. */
   #follow(runs: RunsModel): void {
     if (this.#place.kind !== "run") return;
     const run = runs.get(this.#place.folder);
     if (run === undefined || run.step === this.#seenStep) return;
     this.#seenStep = run.step;
-    if (this.#rows.length <= pageSize && this.#view.visible) this.#pacer.ask();
+    if (this.#view.visible) this.#pacer.ask();
   }
 
+  /** A short list grows by itself. A full one stays as it is, so that no line moves from under the pointer, and says what is new. */
   async #readAgain(): Promise<void> {
-    await this.#read(this.#generation, null);
-    this.#refresh();
+    const place = this.#place;
+    if (place.kind !== "run") return;
+    if (this.#loaded === null) {
+      // The last reading failed: a run that just begins has no records yet.
+      this.#refresh();
+      return;
+    }
+    const generation = this.#generation;
+    if (this.#rows.length < pageSize) {
+      await this.#read(generation, null);
+      if (generation === this.#generation) this.#refresh();
+      return;
+    }
+    const { total } = await this.#connection.request("trajectories/list", { ...this.#request(place.folder), limit: 1 });
+    if (generation !== this.#generation || total <= this.#total) return;
+    this.#view.message = `${total - this.#total} new since this list was read. Refresh shows them.`;
+  }
+
+  #request(folder: string) {
+    return { folder, filter: this.#filter, order: this.#order, descending: this.#descending };
   }
 
   dispose(): void {

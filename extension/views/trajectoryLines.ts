@@ -24,8 +24,8 @@ export interface TrajectoryList {
   readonly more: boolean;
 }
 
-export function trajectoryLines(folder: string, list: TrajectoryList): TreeLine[] {
-  const lines: TreeLine[] = list.rows.map((row) => trajectoryLine(row));
+export function trajectoryLines(folder: string, list: TrajectoryList, order: TrajectoryOrder): TreeLine[] {
+  const lines: TreeLine[] = list.rows.map((row) => trajectoryLine(row, order));
   if (list.more) {
     lines.push({
       id: `${folder}#more`,
@@ -38,7 +38,8 @@ export function trajectoryLines(folder: string, list: TrajectoryList): TreeLine[
   return lines;
 }
 
-export function trajectoryLine(row: TrajectoryRow): TreeLine {
+/** The mismatch is told where it decides the order; mostly it is tiny. */
+export function trajectoryLine(row: TrajectoryRow, order: TrajectoryOrder = "created"): TreeLine {
   const flags = [
     ...(row.truncated ? ["truncated"] : []),
     ...(row.driftedCalls > 0 ? [`drift ${row.driftedCalls}`] : []),
@@ -49,7 +50,7 @@ export function trajectoryLine(row: TrajectoryRow): TreeLine {
     ...(row.score === null ? [row.status] : [shortNumber(row.score)]),
     ...(row.turns === null ? [] : [`${row.turns} ${row.turns === 1 ? "turn" : "turns"}`]),
     ...(row.outputTokens === null ? [] : [`${row.outputTokens} tokens`]),
-    ...(row.mismatch === null ? [] : [`mismatch ${shortNumber(row.mismatch)}`]),
+    ...(row.mismatch === null || order !== "mismatch" ? [] : [`mismatch ${shortNumber(row.mismatch)}`]),
   ];
   const { icon, color } = looks(row);
   return {
@@ -64,6 +65,7 @@ export function trajectoryLine(row: TrajectoryRow): TreeLine {
     tooltip: [
       `Record ${row.id}${row.sample === null ? "" : `, sample ${row.sample}`}${row.attempt === null ? "" : `, attempt ${row.attempt}`}`,
       `Status: ${row.status}${row.score === null ? "" : `, score ${row.score}`}`,
+      ...(row.mismatch === null ? [] : [`Mismatch: ${row.mismatch}`]),
       ...(row.steps.length === 0 ? [] : [`Trained by step ${row.steps.join(", ")}`]),
       ...(row.error === null ? [] : [row.error.message]),
     ],

@@ -25,6 +25,15 @@ interface Opened {
   state: PageState;
 }
 
+/** The state of a panel in the window's memory. */
+interface Remembered {
+  readonly type: string;
+  readonly title: string;
+  readonly state: PageState;
+}
+const keptAs = "rollscope.panels";
+const mostKept = 20;
+
 export interface Panels {
   readonly openDashboard: (folders: readonly string[], view?: Readonly<Record<string, unknown>>) => void;
   readonly openInspector: (
@@ -63,6 +72,20 @@ export function createPanels(services: PanelServices): Panels {
   });
   const root = vscode.Uri.joinPath(context.extensionUri, "dist", "webview");
 
+  // A page that was closed within a moment of its opening kept nothing itself.
+  const remember = ({ panel, state }: Opened) => {
+    const kept = context.workspaceState.get<readonly Remembered[]>(keptAs) ?? [];
+    const others = kept.filter(({ type, title }) => type !== panel.viewType || title !== panel.title);
+    void context.workspaceState.update(
+      keptAs,
+      [{ type: panel.viewType, title: panel.title, state }, ...others].slice(0, mostKept),
+    );
+  };
+  const recall = (panel: vscode.WebviewPanel): unknown =>
+    (context.workspaceState.get<readonly Remembered[]>(keptAs) ?? []).find(
+      ({ type, title }) => type === panel.viewType && title === panel.title,
+    )?.state;
+
   const titleOf = (state: PageState) =>
     state.page === "dashboard" ? dashboardTitle(state.folders) : sourceTitle(state.source);
 
@@ -79,6 +102,7 @@ export function createPanels(services: PanelServices): Panels {
         if (method === "host/ready") return { state: here.state, locale: vscode.env.language, host: "editor" };
         if (method === "host/keepState") {
           here.state = (params as { state: PageState }).state;
+          remember(here);
           return {};
         }
         return await services.answerHost(method, params);
@@ -86,6 +110,7 @@ export function createPanels(services: PanelServices): Panels {
     });
     const here: Opened = { panel, relay, state };
     opened.add(here);
+    remember(here);
     const listening = webview.onDidReceiveMessage(relay.onMessage);
     panel.onDidChangeViewState(() => {
       // A hidden page is gone; it reads again what it shows when it comes back.
@@ -123,6 +148,7 @@ export function createPanels(services: PanelServices): Panels {
   const show = (here: Opened, state: PageState, title: string) => {
     here.state = state;
     here.panel.title = title;
+    remember(here);
     here.panel.reveal(undefined, false);
     here.relay.notify("host/show", { state });
   };
@@ -151,9 +177,11 @@ export function createPanels(services: PanelServices): Panels {
       if (preview !== undefined && options.beside !== true) return show(preview, state, title);
       const created = create(state, options.beside === true ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active);
       created.panel.title = title;
+      remember(created);
     },
     restore: (panel, kept) => {
-      const state = pageStateSchema.safeParse(kept);
+      const own = pageStateSchema.safeParse(kept);
+      const state = own.success ? own : pageStateSchema.safeParse(recall(panel));
       if (state.success) fill(panel, state.data);
       // Nothing is known of what it showed: an empty panel would only puzzle.
       else panel.dispose();

@@ -4,22 +4,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { packProduct } from "../support/productVsix.ts";
-import { startVSCode, type VSCode } from "../support/vscode.ts";
+import { installPayload, productVsix } from "../support/installedProduct.ts";
+import { startVSCode, type VSCode, type VSCodeOptions } from "../support/vscode.ts";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), "rollscope-editor-")));
 const folder = join(scratch, "folder");
-let vsix = "";
 
 beforeAll(() => {
   mkdirSync(folder);
   cpSync(join(repository, "recipes", "arithmetic-grpo"), join(folder, "sums"), { recursive: true });
-  vsix = packProduct(join(scratch, "rollscope.vsix"));
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const settings = { "rollscope.payload": join(repository, "dist") };
+const product = (): VSCodeOptions => ({ folder, extensions: [productVsix()] });
+const withPayload = (): VSCodeOptions => ({ ...product(), prepare: (home) => void installPayload(home) });
 
 /** Opens the container in the activity bar. */
 async function openContainer(vscode: VSCode): Promise<void> {
@@ -35,7 +34,7 @@ const row = (vscode: VSCode, text: string | RegExp) =>
 describe("with a payload", () => {
   let vscode: VSCode;
   beforeAll(async () => {
-    vscode = await startVSCode({ folder, extensions: [vsix], settings });
+    vscode = await startVSCode(withPayload());
   });
   afterAll(async () => vscode?.dispose());
 
@@ -71,7 +70,7 @@ describe("with a payload", () => {
 
 describe("without a payload", () => {
   test("the views name the code's next action, and Check Environment says where it looked", async () => {
-    const vscode = await startVSCode({ folder, extensions: [vsix] });
+    const vscode = await startVSCode(product());
     await openContainer(vscode);
     await vscode.runCommand("Rollscope: Check Environment");
     await vscode.page.getByText("PAYLOAD_NOT_FOUND").first().waitFor();
@@ -83,7 +82,7 @@ describe("without a payload", () => {
 
 describe("in an untrusted folder", () => {
   test("one can look, but not run", async () => {
-    const vscode = await startVSCode({ folder, extensions: [vsix], settings, trust: "asked" });
+    const vscode = await startVSCode({ ...withPayload(), trust: "asked" });
     await vscode.page.getByRole("button", { name: /No, I don't trust/ }).click();
     await openContainer(vscode);
     await row(vscode, "This machine").waitFor();

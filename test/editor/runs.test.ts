@@ -3,13 +3,11 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { packProduct } from "../support/productVsix.ts";
+import { installPayload, productVsix } from "../support/installedProduct.ts";
 import { tinyModelFiles } from "../support/tinyModelFolder.ts";
 import { startVSCode, type VSCode } from "../support/vscode.ts";
 
-const repository = fileURLToPath(new URL("../..", import.meta.url));
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), "rollscope-runs-")));
 const folder = join(scratch, "work");
 let vscode: VSCode;
@@ -56,11 +54,11 @@ beforeAll(async () => {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
   }
-  const vsix = packProduct(join(scratch, "rollscope.vsix"));
   vscode = await startVSCode({
     folder,
-    extensions: [vsix],
-    settings: { "rollscope.payload": join(repository, "dist"), "workbench.colorTheme": "Default Dark Modern" },
+    extensions: [productVsix()],
+    prepare: (home) => void installPayload(home),
+    settings: { "workbench.colorTheme": "Default Dark Modern" },
   });
 });
 afterAll(async () => {
@@ -93,16 +91,28 @@ test("the run's trajectories are listed, and one opens in the inspector", async 
   await line.waitFor();
   await line.click();
   await expect.poll(async () => await vscode.page.locator(".tabs-container .tab").count()).toBeGreaterThan(1);
-  await vscode.page.locator("iframe.webview.ready:visible").first().waitFor();
+  const inspector = await vscode.webview(/^t\d|^h\d/);
+  await inspector
+    .getByText(/assistant/i)
+    .first()
+    .waitFor();
   await vscode.screenshot("trajectory");
 });
 
 test("the dashboard and the inspector come back after a reload, and the run went on", async () => {
   const before = await stepShown();
-  const tabs = await vscode.page.locator(".tabs-container .tab").count();
-  await vscode.reload();
-  await vscode.page.locator("iframe.webview.ready:visible").first().waitFor();
-  expect(await vscode.page.locator(".tabs-container .tab").count()).toBe(tabs);
+  const tabs = await vscode.page.locator(".tabs-container .tab").allTextContents();
+  // As a person does it: the editor saves its layout first, which a reload of the browser may be too quick for.
+  const loaded = vscode.page.waitForEvent("domcontentloaded");
+  await vscode.runCommand("Developer: Reload Window");
+  await loaded;
+  await (await vscode.webview(/^t\d|^h\d/))
+    .getByText(/assistant/i)
+    .first()
+    .waitFor();
+  expect(await vscode.page.locator(".tabs-container .tab").allTextContents()).toEqual(tabs);
+  await vscode.tab(tabs[0]!.trim()).click();
+  await (await vscode.webview(/^sums/)).locator("canvas").first().waitFor();
   await vscode.runCommand("View: Show Rollscope");
   await row(/\d+\/20000/).waitFor();
   await expect.poll(stepShown).toBeGreaterThan(before);

@@ -11,7 +11,7 @@ function tableOf(rows: number) {
   writer.exec("CREATE TABLE numbers (n INTEGER PRIMARY KEY)");
   const add = (n: number) => writer.transaction(() => writer.run("INSERT INTO numbers VALUES (?)", [n]));
   for (let n = 0; n < rows; n++) add(n);
-  const reader = new SqliteConnection(file, { readOnly: true });
+  const reader = new SqliteConnection(file, { readOnly: true, staleMilliseconds: 0 });
   onTestFinished(() => {
     reader.dispose();
     writer.dispose();

@@ -1,6 +1,6 @@
 // Where sampled tokens went: a stacked bar a step, the whole run beside them, and the same numbers as a table.
 import { type ReadonlySignal, useSignal } from "@preact/signals";
-import { useEffect, useId, useMemo } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { type Waterfall, wasteStages } from "../../protocol/runView.ts";
 import { TableIcon } from "../shared/chart.tsx";
 import type { StepRange } from "../shared/chartPlot.ts";
@@ -23,7 +23,23 @@ interface WastePanelProps {
   readonly settled: ReadonlySignal<StepRange | null>;
 }
 
-export function WastePanel({ page, folder, lastStep, settled }: WastePanelProps) {
+/** How often the sums are read again while the run goes on: they are the most that the page asks of the daemon. */
+const readMilliseconds = 5000;
+
+/** The value as it was a moment ago, so that what is read by it is not read at every step; the first one counts at once. */
+function usePaced(value: number, milliseconds: number): number {
+  const [shown, setShown] = useState(value);
+  const latest = useRef(value);
+  latest.current = value;
+  useEffect(() => {
+    const timer = window.setInterval(() => setShown(latest.current), milliseconds);
+    return () => window.clearInterval(timer);
+  }, [milliseconds]);
+  return shown === 0 ? value : Math.min(shown, value);
+}
+
+export function WastePanel({ page, folder, lastStep: newestStep, settled }: WastePanelProps) {
+  const lastStep = usePaced(newestStep, readMilliseconds);
   const words = dashboardWords();
   const id = useId();
   const asTable = useSignal(false);

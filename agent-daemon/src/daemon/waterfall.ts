@@ -31,35 +31,64 @@ async function committedSteps({ store, run }: WaterfallSource): Promise<StepDocu
 export async function stepWaterfall(source: WaterfallSource, step: number): Promise<Waterfall | null> {
   const steps = await committedSteps(source);
   const index = steps.findIndex((document) => document.step === step);
-  return index < 0 ? null : waterfallOf(source, steps, index);
+  return index < 0 ? null : waterfallOf(source, steps, index, () => unusedRecords(source));
 }
 
-/** Over the steps that count; passes after the first look at tokens that were counted before and add nothing. */
+/**
+ * Over the steps that count; passes after the first look at tokens that were counted before and add nothing.
+ *
+ * @param known answers of committed steps, to which nothing is added any more: with them only new steps are read
+ */
 export async function runWaterfall(
   source: WaterfallSource,
   known: (step: StepDocument, compute: () => Promise<Waterfall>) => Promise<Waterfall> = (_, compute) => compute(),
 ): Promise<Waterfall> {
   const steps = await committedSteps(source);
   const total = noStages();
-  const counted = new Set<string>();
+  let unused: Promise<RecordDocument[]> | null = null;
+  const unusedOnce = () => {
+    unused ??= unusedRecords(source);
+    return unused;
+  };
   for (const [index, step] of steps.entries()) {
-    const ledger = await readLedger(source.blobs, step);
-    const again = ledger.length > 0 && ledger.every(({ record }) => counted.has(`${step.window} ${record}`));
-    for (const { record } of ledger) counted.add(`${step.window} ${record}`);
-    if (again) continue;
-    const { stages } = await known(step, () => waterfallOf(source, steps, index));
+    const { stages } = await known(step, async () =>
+      (await isLaterPass(source, steps, index))
+        ? { step: step.step, sampled: 0, stages: noStages() }
+        : await waterfallOf(source, steps, index, unusedOnce),
+    );
     for (const stage of wasteStages) total[stage] += stages[stage];
   }
   return { step: null, sampled: sum(total), stages: total };
 }
 
+/** Whether earlier steps of its window had all of its records. */
+async function isLaterPass(
+  { blobs }: WaterfallSource,
+  steps: readonly StepDocument[],
+  index: number,
+): Promise<boolean> {
+  const step = steps[index]!;
+  const earlier = steps.slice(0, index).filter(({ window }) => window === step.window);
+  if (earlier.length === 0) return false;
+  const ledger = await readLedger(blobs, step);
+  const counted = new Set(
+    (await Promise.all(earlier.map((one) => readLedger(blobs, one)))).flat().map(({ record }) => record),
+  );
+  return ledger.length > 0 && ledger.every(({ record }) => counted.has(record));
+}
+
 const sum = (stages: Stages) => wasteStages.reduce((total, stage) => total + stages[stage], 0);
 
-async function waterfallOf(source: WaterfallSource, steps: readonly StepDocument[], index: number): Promise<Waterfall> {
+async function waterfallOf(
+  source: WaterfallSource,
+  steps: readonly StepDocument[],
+  index: number,
+  unused: () => Promise<readonly RecordDocument[]>,
+): Promise<Waterfall> {
   const { store, blobs, run } = source;
   const step = steps[index]!;
   const planned = new Set((await readLedger(blobs, step)).map(({ record }) => record));
-  const never = await neverPlanned(source, steps, index, planned);
+  const never = neverPlanned(await unused(), steps, index, planned);
   const records = [...(await store.records.get([...planned])).values(), ...never];
   const ids = records.map(({ id }) => id);
   const [calls, tasks, { rows }] = await Promise.all([
@@ -95,16 +124,20 @@ function untrained({ sampling }: RecipeConfig, call: CallDocument): WasteStage {
   return sampling.truncated === "mask" && call.finishReason === "length" ? "truncated" : "masked";
 }
 
+/** Training records that no step trained. */
+function unusedRecords({ store, run }: WaterfallSource): Promise<RecordDocument[]> {
+  return allDocuments(store.records, { run, split: "train", numbers: { trainedCount: 0 } });
+}
+
 /** Training records that no step planned, from the time between the step before and this one. */
-async function neverPlanned(
-  { store, run }: WaterfallSource,
+function neverPlanned(
+  unused: readonly RecordDocument[],
   steps: readonly StepDocument[],
   index: number,
   planned: ReadonlySet<string>,
-): Promise<RecordDocument[]> {
+): RecordDocument[] {
   const after = index === 0 ? Number.NEGATIVE_INFINITY : steps[index - 1]!.committed;
   const until = steps[index]!.committed;
-  const unused = await allDocuments(store.records, { run, split: "train", numbers: { trainedCount: 0 } });
   return unused.filter(
     ({ id, created, attempt }) =>
       created > after && created <= until && attempt === steps[index]!.attempt && !planned.has(id),

@@ -11,6 +11,8 @@ export interface ConnectionOptions {
   readonly readOnly?: boolean;
   /** How long a statement waits for another process; default 10 seconds. */
   readonly busyMilliseconds?: number;
+  /** How old what a reader sees may be, while a writer goes on; default 200 milliseconds. */
+  readonly staleMilliseconds?: number;
 }
 
 interface NativeStatement {
@@ -28,6 +30,8 @@ export class SqliteConnection {
   #isDurable = false;
   /** State of the log when the handle was opened; null before the first read. Readers only. */
   #seenLog: string | null = null;
+  readonly #staleMilliseconds: number;
+  #caughtUp = Number.NEGATIVE_INFINITY;
   readonly #statements = new Map<string, NativeStatement>();
   readonly #plans = new Map<string, string>();
   #open = true;
@@ -36,6 +40,7 @@ export class SqliteConnection {
     this.path = path;
     this.readOnly = options.readOnly ?? false;
     this.#busyMilliseconds = options.busyMilliseconds ?? 10_000;
+    this.#staleMilliseconds = options.staleMilliseconds ?? 200;
     try {
       this.#database = new Database(path, { timeout: this.#busyMilliseconds });
     } catch (cause) {
@@ -112,15 +117,19 @@ export class SqliteConnection {
 
   /**
    * A read that the binding leaves open keeps a reader at what it saw then, for ever, and keeps the log from being folded. Whoever only
-   * reads takes a new handle when the log has changed; nothing is lost, because no read of ours is ever half done here.
+   * reads takes a new handle when the log has changed; nothing is lost, because no read of ours is ever half done here. Not at every
+   * statement: a new handle parses the schema and prepares anew.
    */
   #catchUp(): void {
     this.#requireOpen();
+    const now = performance.now();
+    if (now - this.#caughtUp < this.#staleMilliseconds) return;
     const log = statSync(`${this.path}-wal`, { throwIfNoEntry: false });
     const state = log === undefined ? "" : `${log.ino} ${log.size} ${log.mtimeMs}`;
     if (state === this.#seenLog) return;
     const isFirst = this.#seenLog === null;
     this.#seenLog = state;
+    this.#caughtUp = now;
     if (isFirst) return;
     this.#guard(() => {
       this.#statements.clear();

@@ -139,6 +139,7 @@ export function openRecords(
 export function openCalls(connection: SqliteConnection): CallCollection {
   const table = openTable<CallDocument>(connection, {
     table: "dispatched_sampling_tasks",
+    selective: ["record"],
     schema: callDocumentSchema,
     columns: {
       run: (call) => call.run,
@@ -156,6 +157,7 @@ export function openCalls(connection: SqliteConnection): CallCollection {
 export function openToolEvents(connection: SqliteConnection): Collection<ToolEventDocument, ToolEventFilter> {
   const table = openTable<ToolEventDocument>(connection, {
     table: "tool_events",
+    selective: ["record"],
     schema: toolEventDocumentSchema,
     columns: {
       run: (event) => event.run,
@@ -171,6 +173,7 @@ export function openToolEvents(connection: SqliteConnection): Collection<ToolEve
 export function openRecordData(connection: SqliteConnection): Collection<RecordDataDocument, RecordDataFilter> {
   const table = openTable<RecordDataDocument>(connection, {
     table: "record_data",
+    selective: ["record", "step"],
     schema: recordDataDocumentSchema,
     columns: {
       run: (row) => row.run,

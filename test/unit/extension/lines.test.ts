@@ -113,7 +113,9 @@ describe("lines of the views", () => {
     });
     const odd = trajectoryLine(row({ score: null, truncated: true, driftedCalls: 2, toolErrors: 1, staleness: 3 }));
     expect(odd.description).toBe("graded · 1 turn · 12 tokens · truncated · drift 2 · 1 tool errors · stale 3");
-    const lines = trajectoryLines("/w/runs/a", { rows: [row()], total: 7, more: true });
+    const lines = trajectoryLines("/w/runs/a", { rows: [row()], total: 7, more: true }, "created");
+    const worst = trajectoryLine(row({ mismatch: 0.25 }), "mismatch");
+    expect(worst.description).toBe("1 · 1 turn · 12 tokens · mismatch 0.25");
     expect(lines.at(-1)).toMatchObject({ label: "Show more", description: "1 of 7" });
   });
 

@@ -25,6 +25,23 @@ export const trajectoryMethods: CreateMethods = ({ runs, clock }) => {
   const files = createOpenFiles(clock.now);
   const opened = new Map<string, Opened>();
   const waterfalls = new Map<string, Waterfall>();
+  const running = new Map<string, Promise<Waterfall>>();
+
+  /** Whoever asks while a run is being summed up gets that sum: pages ask at every step, and a sum can take longer than one. */
+  const runWaterfallOnce = (folder: string): Promise<Waterfall> => {
+    const already = running.get(folder);
+    if (already !== undefined) return already;
+    const found = read(folder, (source) =>
+      runWaterfall(waterfallSource(source), async ({ id }, compute) => {
+        const key = `${folder} ${id}`;
+        const known = waterfalls.get(key) ?? (await compute());
+        waterfalls.set(key, known);
+        return known;
+      }),
+    ).finally(() => running.delete(folder));
+    running.set(folder, found);
+    return found;
+  };
 
   const close = (key: string, session: MethodSession | null) => {
     const entry = opened.get(key);
@@ -124,12 +141,12 @@ export const trajectoryMethods: CreateMethods = ({ runs, clock }) => {
           problems: file.problems.map(({ line, message }) => ({ line, message })),
         };
       },
-      "run/waterfall": ({ folder, step }) =>
-        read(folder, async (source) => {
-          const found = await waterfallOf(waterfallSource(source), step, (id) => `${folder} ${id}`, waterfalls);
-          if (found === null) throw noStep(folder, step);
-          return found;
-        }),
+      "run/waterfall": async ({ folder, step }) => {
+        if (step === null) return await runWaterfallOnce(folder);
+        const found = await read(folder, (source) => stepWaterfall(waterfallSource(source), step));
+        if (found === null) throw noStep(folder, step);
+        return found;
+      },
       "run/explainZeroLoss": ({ folder, step }) =>
         read(folder, async (source) => {
           const found = await explainZeroLoss(waterfallSource(source), step);
@@ -144,21 +161,6 @@ export const trajectoryMethods: CreateMethods = ({ runs, clock }) => {
     },
   };
 };
-
-/** `known` keeps the answers of committed steps: nothing is added to them. */
-async function waterfallOf(
-  source: WaterfallSource,
-  step: number | null,
-  keyOf: (step: string) => string,
-  known: Map<string, Waterfall>,
-): Promise<Waterfall | null> {
-  if (step !== null) return stepWaterfall(source, step);
-  return runWaterfall(source, async ({ id }, compute) => {
-    const found = known.get(keyOf(id)) ?? (await compute());
-    known.set(keyOf(id), found);
-    return found;
-  });
-}
 
 function waterfallSource({ store, blobs, run, config, folder }: RecordSource): WaterfallSource {
   if (config !== null) return { store, blobs, run, config };
