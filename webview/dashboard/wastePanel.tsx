@@ -15,6 +15,9 @@ import { dashboardWords } from "./words.ts";
 
 /** More bars than this are too thin to tell apart; every n-th step is shown then. */
 const mostBars = 40;
+const barsAtOnce = 10;
+/** Zooming and new steps rest this long before bars are read. */
+const quietMilliseconds = 400;
 
 interface WastePanelProps {
   readonly page: DashboardPage;
@@ -43,18 +46,26 @@ export function WastePanel({ page, folder, lastStep, settled }: WastePanelProps)
     const abort = new AbortController();
     const read = async () => {
       total.value = await page.client.call("run/waterfall", { folder, step: null }, { signal: abort.signal });
+      const found = new Map(known.peek());
       // Newest first, one after the other: these are the least urgent numbers of the page.
-      for (const step of [...steps].reverse()) {
-        if (known.peek().has(step)) continue;
-        const found = await page.client.call("run/waterfall", { folder, step }, { signal: abort.signal });
-        known.value = new Map(known.peek()).set(step, found);
+      for (const [index, step] of [...steps].reverse().entries()) {
+        if (!found.has(step)) {
+          found.set(step, await page.client.call("run/waterfall", { folder, step }, { signal: abort.signal }));
+        }
+        if (index % barsAtOnce === barsAtOnce - 1) known.value = new Map(found);
       }
+      known.value = found;
       failure.value = false;
     };
-    read().catch(() => {
-      if (!abort.signal.aborted) failure.value = true;
-    });
-    return () => abort.abort();
+    const timer = window.setTimeout(() => {
+      read().catch(() => {
+        if (!abort.signal.aborted) failure.value = true;
+      });
+    }, quietMilliseconds);
+    return () => {
+      window.clearTimeout(timer);
+      abort.abort();
+    };
   }, [folder, steps, page.client.epoch.value]);
 
   const all = total.value;

@@ -2,6 +2,7 @@
 // but what is drawn, and draws nothing while it is out of sight.
 import uPlot from "uplot";
 import type { DrawnChart } from "./chartData.ts";
+import { drawInTurn, forget } from "./drawTurns.ts";
 import { numberText } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
@@ -41,6 +42,7 @@ export class ChartPlot {
   #range: StepRange | null = null;
   #visible = true;
   #stale = false;
+  #panning = false;
   #size = { width: 0, height: 0 };
   readonly #resizes: ResizeObserver;
   readonly #sight: IntersectionObserver;
@@ -78,7 +80,13 @@ export class ChartPlot {
       this.#stale = true;
       return;
     }
-    this.#plot.setScale("x", this.#limits());
+    drawInTurn(this, this.#panning);
+  }
+
+  /** Draws the range that was set last, at once. */
+  drawNow(): void {
+    const plot = this.#plot;
+    plot?.batch(() => plot.setScale("x", this.#limits()));
   }
 
   /** Shows the crosshair at a place, or hides it. */
@@ -86,12 +94,14 @@ export class ChartPlot {
     const plot = this.#plot;
     if (plot === null || !this.#visible) return;
     const left = x === null ? -10 : plot.valToPos(x, "x");
+    if (x === null && (plot.cursor.left ?? -10) < 0) return;
     plot.setCursor({ left, top: x === null ? -10 : plot.height / 4 }, false);
   }
 
   dispose(): void {
     this.#resizes.disconnect();
     this.#sight.disconnect();
+    forget(this);
     this.#plot?.destroy();
     this.#plot = null;
   }
@@ -178,17 +188,13 @@ export class ChartPlot {
         points: { size: 7, width: 1.5, fill: theme.background },
         drag: { x: true, y: false, setScale: false, dist: clickDistance },
         bind: {
-          mousedown: (plot, _target, handler) => (event: MouseEvent) => {
-            if (event.button === 1 || (event.button === 0 && event.shiftKey)) this.#pan(plot, event);
-            else handler(event);
-            return null;
-          },
           dblclick: () => () => null,
         },
       },
       hooks: {
         setCursor: [
           (plot) => {
+            if (this.#panning) return;
             const left = plot.cursor.left ?? -1;
             this.#events.onPointer(left < 0 ? null : (plot.cursor.idx ?? null));
           },
@@ -209,6 +215,17 @@ export class ChartPlot {
   }
 
   #listen(plot: uPlot): void {
+    // Before the plot itself hears of it, which would begin to select.
+    plot.root.addEventListener(
+      "mousedown",
+      (event) => {
+        if (event.button !== 1 && !(event.button === 0 && event.shiftKey)) return;
+        event.preventDefault();
+        event.stopPropagation();
+        this.#pan(plot, event);
+      },
+      { capture: true },
+    );
     let down: { x: number; y: number } | null = null;
     plot.over.addEventListener("mousedown", (event) => {
       down = event.button === 0 && !event.shiftKey ? { x: event.clientX, y: event.clientY } : null;
@@ -242,7 +259,9 @@ export class ChartPlot {
   }
 
   #pan(plot: uPlot, start: MouseEvent): void {
-    start.preventDefault();
+    this.#host.focus();
+    this.#events.onPointer(null);
+    this.#panning = true;
     const { min, max } = this.#limits();
     const stepsPerPixel = (max - min) / Math.max(1, plot.over.clientWidth);
     const move = (event: MouseEvent) => {
@@ -250,6 +269,7 @@ export class ChartPlot {
       this.#events.onRange({ from: min + shift, to: max + shift });
     };
     const end = () => {
+      this.#panning = false;
       document.removeEventListener("mousemove", move);
       document.removeEventListener("mouseup", end);
     };
