@@ -18,7 +18,7 @@ import { WastePanel } from "./wastePanel.tsx";
 import { dashboardWords } from "./words.ts";
 
 /** About a chart's pixels: more could not be seen. */
-const bucketsInSight = 400;
+const bucketsInSight = 320;
 /** Time without zoom or pan after which finer buckets are asked for. */
 const quietMilliseconds = 250;
 

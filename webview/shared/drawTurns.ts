@@ -8,6 +8,8 @@ interface Drawn {
 const budget = 3;
 
 const waiting = new Set<Drawn>();
+let front: Drawn | null = null;
+let frontHadTurn = false;
 let scheduled = false;
 /** How many are drawn in one frame: follows what the last frames took. */
 let quota = 2;
@@ -22,21 +24,21 @@ painted.port1.onmessage = () => {
   // Down at once, up little by little: one slow frame is seen, one careful frame is not.
   if (fits < quota) quota = Math.max(1, Math.floor(fits));
   else if (drawn >= quota) quota += 1;
-  if (waiting.size > 0) schedule();
+  if (waiting.size > 0 || front !== null) schedule();
 };
 
-/** @param first before those that wait already: what is under the hand */
-export function drawInTurn(one: Drawn, first: boolean): void {
-  if (first && waiting.size > 0) {
-    const others = [...waiting].filter((other) => other !== one);
-    waiting.clear();
-    for (const other of [one, ...others]) waiting.add(other);
+/** @param underHand what a person moves now: it waits for no other, and lets others have every second frame at least */
+export function drawInTurn(one: Drawn, underHand: boolean): void {
+  if (underHand) {
+    waiting.delete(one);
+    front = one;
   } else waiting.add(one);
   schedule();
 }
 
 export function forget(one: Drawn): void {
   waiting.delete(one);
+  if (front === one) front = null;
 }
 
 function schedule(): void {
@@ -49,6 +51,13 @@ function draw(): void {
   scheduled = false;
   begun = performance.now();
   drawn = 0;
+  frontHadTurn = front !== null && (quota > 1 || !frontHadTurn || waiting.size === 0);
+  if (front !== null && frontHadTurn) {
+    const one = front;
+    front = null;
+    one.drawNow();
+    drawn = 1;
+  }
   for (const one of waiting) {
     if (drawn >= quota) break;
     waiting.delete(one);
