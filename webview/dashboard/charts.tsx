@@ -11,7 +11,7 @@ import { windowOf } from "./bucketStore.ts";
 import { type ChartDefinition, type ChartRun, chartSeries, chartsFor, resumeMarks } from "./chartSeries.ts";
 import { MetricPicker } from "./metricPicker.tsx";
 import { type DashboardPage, problemOf } from "./page.ts";
-import { runLabel } from "./runHeader.tsx";
+import { runLabels } from "./runLabels.ts";
 import { stepBounds } from "./runModel.ts";
 import { modelIn } from "./runStore.ts";
 import { WastePanel } from "./wastePanel.tsx";
@@ -172,11 +172,12 @@ function MetricChart({ page, definition, shared, bounds, marks }: MetricChartPro
   const series = useSignal<readonly ChartSeries[]>([]);
   const make = useRef(() => {});
   make.current = () => {
+    const labels = runLabels(runs.map(({ run }) => run.folder));
     series.value = chartSeries(
       definition,
       runs.map(
         ({ run, model }): ChartRun => ({
-          label: runLabel(run.folder, model),
+          label: labels.get(run.folder) ?? run.folder,
           snapshot: model,
           read: (name) => run.buckets.read(name, window),
         }),

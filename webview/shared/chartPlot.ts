@@ -162,7 +162,7 @@ export class ChartPlot {
       ...this.#size,
       series,
       bands,
-      padding: [8, 8, 0, 0],
+      padding: [8, 14, 0, 0],
       legend: { show: false },
       scales: {
         x: { time: false, range: () => rangeOf(this.#limits()) },
