@@ -47,19 +47,22 @@ describe("a million points", () => {
     for (let press = 0; press < 6; press++) await page.keyboard.press("+");
     await expect.poll(() => bench.state.view["range"]).not.toBeNull();
     const box = (await over.boundingBox())!;
-    const work = await frameWork(page, async () => {
-      await page.keyboard.down("Shift");
-      await page.mouse.move(box.x + box.width - 10, box.y + 60);
-      await page.mouse.down();
-      for (let move = 0; move < 150; move++) await page.mouse.move(box.x + box.width - 10 - move * 1.5, box.y + 60);
-      await page.mouse.up();
-      await page.keyboard.up("Shift");
-    });
-    console.log(
-      `frames ${work.length}, main-thread work p50 ${percentile(work, 0.5).toFixed(2)} ms, p95 ${percentile(work, 0.95).toFixed(2)} ms, most ${Math.max(...work).toFixed(2)} ms`,
-    );
-    expect(work.length).toBeGreaterThan(20);
-    expect(percentile(work, 0.95)).toBeLessThan(8);
+    // Three pans, and the middle one: another load on the machine spoils one of them now and then.
+    const p95: number[] = [];
+    for (let pan = 0; pan < 3; pan++) {
+      const work = await frameWork(page, async () => {
+        await page.keyboard.down("Shift");
+        await page.mouse.move(box.x + box.width - 10, box.y + 60);
+        await page.mouse.down();
+        for (let move = 0; move < 100; move++) await page.mouse.move(box.x + box.width - 10 - move * 2, box.y + 60);
+        await page.mouse.up();
+        await page.keyboard.up("Shift");
+      });
+      expect(work.length).toBeGreaterThan(20);
+      p95.push(percentile(work, 0.95));
+    }
+    console.log(`main-thread work a frame, p95 of three pans: ${p95.map((value) => value.toFixed(2)).join(", ")} ms`);
+    expect(percentile(p95, 0.5)).toBeLessThan(8);
     const ranges = bench.asked
       .filter(({ method }) => method === "metrics/series")
       .map(({ params }) => params as { names: string[]; from: number; to: number; buckets: number });

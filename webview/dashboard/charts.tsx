@@ -41,6 +41,9 @@ export function Charts({ page }: { readonly page: DashboardPage }) {
     return () => window.clearTimeout(timer);
   });
 
+  const evaluated = useComputed(() =>
+    page.runs.value.some((run) => (modelIn(run.state.value)?.evaluations.length ?? 0) > 0),
+  );
   // By what they are made of: zoom and new steps leave them, and so every chart, as they are.
   const parts = useComputed(() =>
     JSON.stringify([
@@ -51,6 +54,15 @@ export function Charts({ page }: { readonly page: DashboardPage }) {
   const definitions = useComputed(() => {
     const [there, picked] = JSON.parse(parts.value) as [string[], string[]];
     return chartsFor(new Set(there), picked);
+  });
+  // What the run does not write is named once, and takes no room.
+  const written = useComputed(() => {
+    const [there] = JSON.parse(parts.value) as [string[], string[]];
+    const has = (chart: ChartDefinition) =>
+      there.length === 0 ||
+      chart.lines.some(({ name }) => there.includes(name)) ||
+      (chart.evaluations && evaluated.value);
+    return { shown: definitions.value.filter(has), missing: definitions.value.filter((chart) => !has(chart)) };
   });
   const names = useComputed(() =>
     JSON.stringify(definitions.value.flatMap(({ lines }) => lines.map(({ name }) => name))),
@@ -107,7 +119,7 @@ export function Charts({ page }: { readonly page: DashboardPage }) {
         </p>
       )}
       <div class="chart-grid">
-        {definitions.value.map((definition) => (
+        {written.value.shown.map((definition) => (
           <MetricChart
             key={definition.key}
             page={page}
@@ -119,6 +131,11 @@ export function Charts({ page }: { readonly page: DashboardPage }) {
         ))}
         <WastePanel page={page} folder={main.folder} lastStep={model.summary.step} settled={shared.settled} />
       </div>
+      {written.value.missing.length > 0 && (
+        <p class="muted small not-written">
+          {words.notWritten(written.value.missing.map(({ title }) => title).join(", "))}
+        </p>
+      )}
     </>
   );
 }

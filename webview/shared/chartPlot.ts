@@ -1,7 +1,7 @@
 // The canvas of a chart: uPlot set up for metrics over steps, with bands, gaps, marks, zoom and pan. It holds no state of the page
 // but what is drawn, and draws nothing while it is out of sight.
 import uPlot from "uplot";
-import type { DrawnChart } from "./chartData.ts";
+import { type DrawnChart, nearestIndex } from "./chartData.ts";
 import { drawInTurn, forget } from "./drawTurns.ts";
 import { numberText } from "./text.ts";
 import type { Theme } from "./theme.ts";
@@ -149,7 +149,6 @@ export class ChartPlot {
 
   #options(model: PlotModel): uPlot.Options {
     const { theme, logarithmic } = model;
-    const { series, bands } = seriesOptions(model.chart, theme);
     const axis: uPlot.Axis = {
       stroke: theme.muted,
       font: theme.font,
@@ -160,13 +159,19 @@ export class ChartPlot {
     };
     return {
       ...this.#size,
-      series,
-      bands,
+      series: seriesOptions(model.chart, theme),
       padding: [8, 14, 0, 0],
       legend: { show: false },
       scales: {
         x: { time: false, range: () => rangeOf(this.#limits()) },
-        y: { distr: logarithmic ? 3 : 1, range: logarithmic ? logarithmicRange : linearRange },
+        y: {
+          distr: logarithmic ? 3 : 1,
+          range: (_, min, max) => {
+            const { chart } = this.#model ?? model;
+            const widened = withBands(chart, this.#limits(), [min, max]);
+            return logarithmic ? logarithmicRange(...widened) : linearRange(...widened);
+          },
+        },
       },
       axes: [
         {
@@ -192,13 +197,6 @@ export class ChartPlot {
         },
       },
       hooks: {
-        setCursor: [
-          (plot) => {
-            if (this.#panning) return;
-            const left = plot.cursor.left ?? -1;
-            this.#events.onPointer(left < 0 ? null : (plot.cursor.idx ?? null));
-          },
-        ],
         setSelect: [
           (plot) => {
             const { left, width } = plot.select;
@@ -208,6 +206,7 @@ export class ChartPlot {
             this.#events.onRange(range);
           },
         ],
+        drawAxes: [(plot) => drawBands(plot, this.#model ?? model, this.#limits())],
         draw: [(plot) => drawMarks(plot, this.#model ?? model)],
         ready: [(plot) => this.#listen(plot)],
       },
@@ -226,6 +225,13 @@ export class ChartPlot {
       },
       { capture: true },
     );
+    // Not uPlot's own hook, which also tells of cursors that a redraw has moved.
+    plot.over.addEventListener("mousemove", (event) => {
+      if (!this.#panning) this.#events.onPointer(plot.posToIdx(event.clientX - plot.over.getBoundingClientRect().left));
+    });
+    plot.over.addEventListener("mouseleave", () => {
+      if (!this.#panning) this.#events.onPointer(null);
+    });
     let down: { x: number; y: number } | null = null;
     plot.over.addEventListener("mousedown", (event) => {
       down = event.button === 0 && !event.shiftKey ? { x: event.clientX, y: event.clientY } : null;
@@ -280,8 +286,7 @@ export class ChartPlot {
 
 function alignedData(chart: DrawnChart): uPlot.AlignedData {
   const columns: (number | null | undefined)[][] = [];
-  for (const { line, raw, band } of chart.drawn) {
-    if (band !== null) columns.push(band.max, band.min);
+  for (const { line, raw } of chart.drawn) {
     if (raw !== null) columns.push(raw);
     columns.push(line);
   }
@@ -289,21 +294,11 @@ function alignedData(chart: DrawnChart): uPlot.AlignedData {
 }
 
 /** In the order of alignedData. */
-function seriesOptions(chart: DrawnChart, theme: Theme): { series: uPlot.Series[]; bands: uPlot.Band[] } {
+function seriesOptions(chart: DrawnChart, theme: Theme): uPlot.Series[] {
   const series: uPlot.Series[] = [{}];
-  const bands: uPlot.Band[] = [];
   for (const one of chart.drawn) {
     const colour = theme.series[one.series.colour % theme.series.length]!;
-    const weak = theme.background.startsWith("rgb(0, 0, 0") ? 0.35 : 0.22;
-    const thin: uPlot.Series = { stroke: "transparent", width: 0, points: { show: false } };
-    if (one.band !== null) {
-      bands.push({
-        series: [series.length, series.length + 1],
-        fill: alpha(colour, one.series.faint ? weak / 2 : weak),
-      });
-      series.push(thin, thin);
-    }
-    if (one.raw !== null) series.push({ ...thin, stroke: alpha(colour, 0.35), width: 1 });
+    if (one.raw !== null) series.push({ stroke: alpha(colour, 0.35), width: 1, points: { show: false } });
     const points = one.series.shape === "points";
     series.push({
       stroke: colour,
@@ -314,7 +309,69 @@ function seriesOptions(chart: DrawnChart, theme: Theme): { series: uPlot.Series[
         : { size: 4, fill: colour, stroke: colour, filter: (plot, index) => lonePoints(plot, index) },
     });
   }
-  return { series, bands };
+  return series;
+}
+
+/** First and last place within the limits, and one more on either side, for lines that leave the plot. */
+function placesIn(chart: DrawnChart, { min, max }: { min: number; max: number }): [number, number] {
+  const last = chart.x.length - 1;
+  return [Math.max(0, nearestIndex(chart.x, min) - 1), Math.min(last, nearestIndex(chart.x, max) + 1)];
+}
+
+/** From least to greatest value of each bucket, as one area for each run of buckets without a gap. */
+function drawBands(plot: uPlot, { chart, theme }: PlotModel, limits: { min: number; max: number }): void {
+  const { ctx, bbox } = plot;
+  const [first, last] = placesIn(chart, limits);
+  const weak = theme.background.startsWith("rgb(0, 0, 0") ? 0.35 : 0.22;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  for (const { band, series } of chart.drawn) {
+    if (band === null) continue;
+    const area = new Path2D();
+    let begun = -1;
+    const close = (end: number) => {
+      for (let at = end; at >= begun; at--) {
+        const low = band.min[at];
+        if (typeof low === "number") area.lineTo(plot.valToPos(chart.x[at]!, "x", true), plot.valToPos(low, "y", true));
+      }
+      area.closePath();
+      begun = -1;
+    };
+    for (let at = first; at <= last; at++) {
+      const high = band.max[at];
+      if (high === undefined) continue;
+      if (high === null) {
+        if (begun >= 0) close(at - 1);
+        continue;
+      }
+      const [x, y] = [plot.valToPos(chart.x[at]!, "x", true), plot.valToPos(high, "y", true)];
+      if (begun < 0) {
+        begun = at;
+        area.moveTo(x, y);
+      } else area.lineTo(x, y);
+    }
+    if (begun >= 0) close(last);
+    ctx.fillStyle = alpha(theme.series[series.colour % theme.series.length]!, series.faint ? weak / 2 : weak);
+    ctx.fill(area);
+  }
+  ctx.restore();
+}
+
+/** The range of the lines, widened to what their bands hold. */
+function withBands(chart: DrawnChart, limits: { min: number; max: number }, range: [number | null, number | null]) {
+  let [least, greatest] = range;
+  const [first, last] = placesIn(chart, limits);
+  for (const { band } of chart.drawn) {
+    if (band === null) continue;
+    for (let at = first; at <= last; at++) {
+      const [low, high] = [band.min[at], band.max[at]];
+      if (typeof low === "number" && (least === null || low < least)) least = low;
+      if (typeof high === "number" && (greatest === null || high > greatest)) greatest = high;
+    }
+  }
+  return [least, greatest] as const;
 }
 
 function alpha(colour: string, share: number): string {
@@ -343,7 +400,7 @@ function lonePoints(plot: uPlot, seriesIndex: number): number[] | null {
 
 const rangeOf = ({ min, max }: { min: number; max: number }): [number, number] => [min, max];
 
-function linearRange(_: uPlot, min: number | null, max: number | null): [number, number] {
+function linearRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !Number.isFinite(min) || !Number.isFinite(max)) return [0, 1];
   if (min === max) {
     const room = Math.abs(min) * 0.1 || 0.5;
@@ -354,7 +411,7 @@ function linearRange(_: uPlot, min: number | null, max: number | null): [number,
   return [min >= 0 && min - room < 0 ? 0 : min - room, max + room];
 }
 
-function logarithmicRange(_: uPlot, min: number | null, max: number | null): [number, number] {
+function logarithmicRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !(min > 0) || !Number.isFinite(max)) return [0.1, 10];
   return [10 ** Math.floor(Math.log10(min)), 10 ** Math.ceil(Math.log10(max * 1.0001))];
 }
@@ -371,6 +428,7 @@ function drawMarks(plot: uPlot, { chart, marks, theme }: PlotModel): void {
   ctx.lineWidth = scale;
   ctx.font = theme.font.replace(/^(\d+)px/, (_, size: string) => `${Number(size) * scale * 0.95}px`);
   ctx.textBaseline = "top";
+  ctx.textAlign = "left";
   for (const mark of marks) {
     if (!inside(mark.step)) continue;
     const x = Math.round(plot.valToPos(mark.step, "x", true)) + 0.5;

@@ -5,7 +5,7 @@ interface Drawn {
 }
 
 /** Milliseconds that drawing and painting may take of a frame; events and the rest of the page need their share too. */
-const budget = 3;
+const budget = 2;
 
 const waiting = new Set<Drawn>();
 let front: Drawn | null = null;
