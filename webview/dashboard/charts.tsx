@@ -20,7 +20,7 @@ import { dashboardWords } from "./words.ts";
 /** About a chart's pixels: more could not be seen. */
 const bucketsInSight = 320;
 /** Time without zoom or pan after which finer buckets are asked for. */
-const quietMilliseconds = 250;
+const quietMilliseconds = 400;
 
 export function Charts({ page }: { readonly page: DashboardPage }) {
   const words = dashboardWords();

@@ -17,7 +17,7 @@ import { dashboardWords } from "./words.ts";
 const mostBars = 40;
 const barsAtOnce = 10;
 /** Zooming and new steps rest this long before bars are read. */
-const quietMilliseconds = 400;
+const quietMilliseconds = 1500;
 
 interface WastePanelProps {
   readonly page: DashboardPage;
