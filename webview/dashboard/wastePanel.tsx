@@ -57,11 +57,14 @@ export function WastePanel({ page, folder, lastStep, settled }: WastePanelProps)
       known.value = found;
       failure.value = false;
     };
-    const timer = window.setTimeout(() => {
-      read().catch(() => {
-        if (!abort.signal.aborted) failure.value = true;
-      });
-    }, quietMilliseconds);
+    const timer = window.setTimeout(
+      () => {
+        read().catch(() => {
+          if (!abort.signal.aborted) failure.value = true;
+        });
+      },
+      total.peek() === null ? 0 : quietMilliseconds,
+    );
     return () => {
       window.clearTimeout(timer);
       abort.abort();
