@@ -34,7 +34,7 @@ describe("a million points", () => {
       );
     }
     const bench = await startRunBench([run], { view: { picked: names.slice(8) } });
-    const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
     const faults = watchPage(page);
     await openInTheme(page, "dark");
     await page.goto(bench.url);

@@ -1,6 +1,6 @@
 // Where sampled tokens went: a stacked bar a step, the whole run beside them, and the same numbers as a table.
 import { type ReadonlySignal, useSignal } from "@preact/signals";
-import { useEffect, useId, useMemo } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { type Waterfall, wasteStages } from "../../protocol/runView.ts";
 import { TableIcon } from "../shared/chart.tsx";
 import type { StepRange } from "../shared/chartPlot.ts";
@@ -15,7 +15,6 @@ import { dashboardWords } from "./words.ts";
 
 /** More bars than this are too thin to tell apart; every n-th step is shown then. */
 const mostBars = 40;
-const barsAtOnce = 10;
 /** Zooming and new steps rest this long before bars are read. */
 const quietMilliseconds = 1500;
 
@@ -31,6 +30,8 @@ export function WastePanel({ page, folder, lastStep, settled }: WastePanelProps)
   const id = useId();
   const asTable = useSignal(false);
   const total = useSignal<Waterfall | null>(null);
+  /** What was read, also by readings that were broken off; what is drawn of it. */
+  const found = useRef(new Map<number, Waterfall>());
   const known = useSignal<ReadonlyMap<number, Waterfall>>(new Map());
   const failure = useSignal(false);
   const range = settled.value;
@@ -40,21 +41,20 @@ export function WastePanel({ page, folder, lastStep, settled }: WastePanelProps)
   );
 
   useEffect(() => {
+    found.current = new Map();
     known.value = new Map();
   }, [folder]);
   useEffect(() => {
     const abort = new AbortController();
     const read = async () => {
       total.value = await page.client.call("run/waterfall", { folder, step: null }, { signal: abort.signal });
-      const found = new Map(known.peek());
-      // Newest first, one after the other: these are the least urgent numbers of the page.
-      for (const [index, step] of [...steps].reverse().entries()) {
-        if (!found.has(step)) {
-          found.set(step, await page.client.call("run/waterfall", { folder, step }, { signal: abort.signal }));
-        }
-        if (index % barsAtOnce === barsAtOnce - 1) known.value = new Map(found);
+      // One after the other, and drawn together: these are the least urgent numbers of the page.
+      for (const step of steps) {
+        if (found.current.has(step)) continue;
+        const bar = await page.client.call("run/waterfall", { folder, step }, { signal: abort.signal });
+        found.current.set(step, bar);
       }
-      known.value = found;
+      known.value = new Map(found.current);
       failure.value = false;
     };
     const timer = window.setTimeout(

@@ -1,7 +1,7 @@
 // The canvas of a chart: uPlot set up for metrics over steps, with bands, gaps, marks, zoom and pan. It holds no state of the page
 // but what is drawn, and draws nothing while it is out of sight.
 import uPlot from "uplot";
-import { type DrawnChart, nearestIndex } from "./chartData.ts";
+import { type Column, type DrawnChart, nearestIndex } from "./chartData.ts";
 import { drawInTurn, forget } from "./drawTurns.ts";
 import { numberText } from "./text.ts";
 import type { Theme } from "./theme.ts";
@@ -302,8 +302,9 @@ function seriesOptions(chart: DrawnChart, theme: Theme): uPlot.Series[] {
     const points = one.series.shape === "points";
     series.push({
       stroke: colour,
-      // Over a band the line is dense: thinner is calmer, and sooner drawn.
-      width: points || one.band !== null ? 1 : 1.5,
+      width: points ? 1 : 1.5,
+      // Drawn with its band.
+      ...(one.band === null ? {} : { paths: () => null }),
       ...(one.series.faint || points ? { dash: points ? [2, 3] : [5, 4] } : {}),
       points: points
         ? { show: true, size: 7, fill: theme.background, stroke: colour, width: 1.5 }
@@ -328,7 +329,7 @@ function drawBands(plot: uPlot, { chart, theme }: PlotModel, limits: { min: numb
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
-  for (const { band, series } of chart.drawn) {
+  for (const { band, line, series } of chart.drawn) {
     if (band === null) continue;
     const area = new Path2D();
     let begun = -1;
@@ -356,8 +357,42 @@ function drawBands(plot: uPlot, { chart, theme }: PlotModel, limits: { min: numb
     if (begun >= 0) close(last);
     ctx.fillStyle = alpha(theme.series[series.colour % theme.series.length]!, series.faint ? weak / 2 : weak);
     ctx.fill(area);
+    strokeDense(plot, line, chart.x, [first, last], {
+      colour: theme.series[series.colour % theme.series.length]!,
+      dashed: series.faint,
+    });
   }
   ctx.restore();
+}
+
+/** A line through buckets: thin and with plain corners, which is sooner drawn where it is dense. */
+function strokeDense(
+  plot: uPlot,
+  line: Column,
+  x: readonly number[],
+  [first, last]: readonly [number, number],
+  { colour, dashed }: { readonly colour: string; readonly dashed: boolean },
+): void {
+  const { ctx } = plot;
+  const path = new Path2D();
+  let begun = false;
+  for (let at = first; at <= last; at++) {
+    const value = line[at];
+    if (value === undefined) continue;
+    if (value === null) {
+      begun = false;
+      continue;
+    }
+    const [left, top] = [plot.valToPos(x[at]!, "x", true), plot.valToPos(value, "y", true)];
+    if (begun) path.lineTo(left, top);
+    else path.moveTo(left, top);
+    begun = true;
+  }
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.lineJoin = "bevel";
+  ctx.setLineDash(dashed ? [5 * devicePixelRatio, 4 * devicePixelRatio] : []);
+  ctx.stroke(path);
 }
 
 /** The range of the lines, widened to what their bands hold. */
