@@ -97,7 +97,8 @@ async function tabStops(): Promise<string[]> {
 describe("keyboard alone", () => {
   it("reaches every control in the order of the page", async () => {
     await open(noticed(), "dark");
-    await page.locator(".u-over").first().waitFor();
+    await expect.poll(() => page.locator(".u-over").count()).toBe(9);
+    await page.getByRole("button", { name: "Sampled tokens: show as a table" }).waitFor();
     const stops = await tabStops();
     for (const name of ["Pause", "Stop", "Compare…", "Charts", "Log", "Add metric…", "Log scale"]) {
       expect(stops).toContain(name);
@@ -109,7 +110,7 @@ describe("keyboard alone", () => {
 
   it("reads a chart step by step, zooms, pans, and opens a step and a trajectory", async () => {
     await open(goodRun("/runs/a", 60), "dark");
-    const plot = page.locator(".chart-plot").first();
+    const plot = page.getByRole("slider", { name: "Loss. Step" });
     await plot.locator(".u-over").waitFor({ state: "attached" });
     await plot.focus();
     await page.keyboard.press("End");

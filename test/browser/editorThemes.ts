@@ -147,6 +147,7 @@ const highContrastLight = {
   "widget-border": "#0f4a85",
   "panel-border": "#0f4a85",
   focusBorder: "#006bbd",
+  "button-border": "#0f4a85",
   "button-background": "#0f4a85",
   "button-hoverBackground": "#0f4a85",
   "button-secondaryBackground": "#ffffff",

@@ -35,7 +35,7 @@ export interface Window {
   readonly lastChunk: number;
 }
 
-export const chunkBuckets = 256;
+export const chunkBuckets = 128;
 const namesPerRequest = 64;
 const mostPieces = 8000;
 /** Step events kept to bring an answer up to date that was made before they came. */

@@ -1,24 +1,26 @@
 // The charts tab: one chart a question, all on the same steps, with what they have in common above them.
 import { batch, computed, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Chart } from "../shared/chart.tsx";
+import type { ChartSeries } from "../shared/chartData.ts";
 import type { StepRange } from "../shared/chartPlot.ts";
 import { Button, Checkbox } from "../shared/controls.tsx";
+import { drawInTurn, forget } from "../shared/drawTurns.ts";
 import type { Window } from "./bucketStore.ts";
 import { windowOf } from "./bucketStore.ts";
 import { type ChartDefinition, type ChartRun, chartSeries, chartsFor, resumeMarks } from "./chartSeries.ts";
 import { MetricPicker } from "./metricPicker.tsx";
 import { type DashboardPage, problemOf } from "./page.ts";
-import { runLabel } from "./runHeader.tsx";
+import { runLabels } from "./runLabels.ts";
 import { stepBounds } from "./runModel.ts";
 import { modelIn } from "./runStore.ts";
 import { WastePanel } from "./wastePanel.tsx";
 import { dashboardWords } from "./words.ts";
 
-/** More would be finer than a chart's pixels on a usual screen. */
-const bucketsInSight = 512;
+/** About a chart's pixels: more could not be seen. */
+const bucketsInSight = 320;
 /** Time without zoom or pan after which finer buckets are asked for. */
-const quietMilliseconds = 120;
+const quietMilliseconds = 400;
 
 export function Charts({ page }: { readonly page: DashboardPage }) {
   const words = dashboardWords();
@@ -39,9 +41,28 @@ export function Charts({ page }: { readonly page: DashboardPage }) {
     return () => window.clearTimeout(timer);
   });
 
+  const evaluated = useComputed(() =>
+    page.runs.value.some((run) => (modelIn(run.state.value)?.evaluations.length ?? 0) > 0),
+  );
+  // By what they are made of: zoom and new steps leave them, and so every chart, as they are.
+  const parts = useComputed(() =>
+    JSON.stringify([
+      page.runs.value.flatMap((run) => modelIn(run.state.value)?.metricNames ?? []),
+      page.view.value.picked,
+    ]),
+  );
   const definitions = useComputed(() => {
-    const names = new Set(page.runs.value.flatMap((run) => modelIn(run.state.value)?.metricNames ?? []));
-    return chartsFor(names, page.view.value.picked);
+    const [there, picked] = JSON.parse(parts.value) as [string[], string[]];
+    return chartsFor(new Set(there), picked);
+  });
+  // What the run does not write is named once, and takes no room.
+  const written = useComputed(() => {
+    const [there] = JSON.parse(parts.value) as [string[], string[]];
+    const has = (chart: ChartDefinition) =>
+      there.length === 0 ||
+      chart.lines.some(({ name }) => there.includes(name)) ||
+      (chart.evaluations && evaluated.value);
+    return { shown: definitions.value.filter(has), missing: definitions.value.filter((chart) => !has(chart)) };
   });
   const names = useComputed(() =>
     JSON.stringify(definitions.value.flatMap(({ lines }) => lines.map(({ name }) => name))),
@@ -98,7 +119,7 @@ export function Charts({ page }: { readonly page: DashboardPage }) {
         </p>
       )}
       <div class="chart-grid">
-        {definitions.value.map((definition) => (
+        {written.value.shown.map((definition) => (
           <MetricChart
             key={definition.key}
             page={page}
@@ -110,6 +131,11 @@ export function Charts({ page }: { readonly page: DashboardPage }) {
         ))}
         <WastePanel page={page} folder={main.folder} lastStep={model.summary.step} settled={shared.settled} />
       </div>
+      {written.value.missing.length > 0 && (
+        <p class="muted small not-written">
+          {words.notWritten(written.value.missing.map(({ title }) => title).join(", "))}
+        </p>
+      )}
     </>
   );
 }
@@ -144,7 +170,8 @@ interface MetricChartProps {
 
 function MetricChart({ page, definition, shared, bounds, marks }: MetricChartProps) {
   const words = dashboardWords();
-  const { smoothing, logarithmic } = page.view.value;
+  const smoothing = useComputed(() => page.view.value.smoothing).value;
+  const logarithmic = useComputed(() => page.view.value.logarithmic).value;
   const runs = page.runs.value.flatMap((run) => {
     const model = modelIn(run.state.value);
     return model === null ? [] : [{ run, model, version: run.version.value }];
@@ -154,56 +181,71 @@ function MetricChart({ page, definition, shared, bounds, marks }: MetricChartPro
   const ready = runs.every(({ run, model }) =>
     definition.lines.every(({ name }) => !model.metricNames.includes(name) || run.buckets.has(name, wanted)),
   );
-  const shown = useSignal(wanted);
-  const window = ready ? wanted : shown.value;
-  useEffect(() => {
-    if (ready) shown.value = wanted;
-  }, [ready, wanted]);
+  const shown = useRef(wanted);
+  if (ready) shown.current = wanted;
+  const window = shown.current;
 
-  const series = useMemo(
-    () =>
-      chartSeries(
-        definition,
-        runs.map(
-          ({ run, model }): ChartRun => ({
-            label: runLabel(run.folder, model),
-            snapshot: model,
-            read: (name) => run.buckets.read(name, window),
-          }),
-        ),
-        window,
-      ),
-    [
+  // Twenty charts are not made anew in one frame: each in its turn.
+  const series = useSignal<readonly ChartSeries[]>([]);
+  const make = useRef(() => {});
+  make.current = () => {
+    const labels = runLabels(runs.map(({ run }) => run.folder));
+    series.value = chartSeries(
       definition,
+      runs.map(
+        ({ run, model }): ChartRun => ({
+          label: labels.get(run.folder) ?? run.folder,
+          snapshot: model,
+          read: (name) => run.buckets.read(name, window),
+        }),
+      ),
       window,
-      runs.map(({ version }) => version).join(),
-      ...[0, 1, 2, 3, 4, 5, 6, 7].flatMap((at) => [runs[at]?.model.attempts, runs[at]?.model.evaluations]),
-    ],
-  );
+    );
+  };
+  const turn = useRef({ drawNow: () => make.current() });
+  const state = useRef<unknown[]>([]);
+  const now = [
+    definition,
+    window,
+    ...runs.flatMap(({ version, model }) => [version, model.attempts, model.evaluations]),
+  ];
+  useEffect(() => {
+    const before = state.current;
+    state.current = now;
+    if (now.length !== before.length || now.some((one, at) => one !== before[at])) drawInTurn(turn.current, false);
+  });
+  useEffect(() => () => forget(turn.current), []);
   const written = runs.some(({ model }) => definition.lines.some(({ name }) => model.metricNames.includes(name)));
-  return (
-    <div class="chart-cell" id={`chart ${definition.key}`}>
-      <Chart
-        title={definition.title}
-        description={definition.description}
-        unit={definition.unit}
-        series={series}
-        marks={marks}
-        logarithmic={logarithmic}
-        smoothing={smoothing}
-        range={shared.range}
-        cursor={page.cursor}
-        bounds={bounds}
-        onPick={(step) => page.change({ step })}
-        message={!written ? words.notInRun : ready ? words.noSteps : words.loadingChart}
-      />
-    </div>
+  const message = !written ? words.notInRun : ready ? words.noSteps : words.loadingChart;
+  const lines = series.value;
+  // The same element again is not looked at again.
+  return useMemo(
+    () => (
+      <div class="chart-cell" id={`chart ${definition.key}`}>
+        <Chart
+          title={definition.title}
+          description={definition.description}
+          unit={definition.unit}
+          series={lines}
+          marks={marks}
+          logarithmic={logarithmic}
+          smoothing={smoothing}
+          range={shared.range}
+          cursor={page.cursor}
+          bounds={bounds}
+          onPick={(step) => page.change({ step })}
+          message={message}
+        />
+      </div>
+    ),
+    [definition, lines, marks, logarithmic, smoothing, bounds, message, words],
   );
 }
 
 function Toolbar({ page, range }: { readonly page: DashboardPage; readonly range: Shared["range"] }) {
   const words = dashboardWords();
   const { smoothing, logarithmic } = page.view.value;
+  const zoomed = useComputed(() => range.value !== null).value;
   return (
     <div class="toolbar">
       <MetricPicker page={page} />
@@ -225,7 +267,7 @@ function Toolbar({ page, range }: { readonly page: DashboardPage; readonly range
         {words.logarithmic}
       </Checkbox>
       <Button
-        disabled={range.value === null}
+        disabled={!zoomed}
         hint={words.resetZoomHint}
         onPress={() => {
           range.value = null;

@@ -1,4 +1,5 @@
 // The page as a whole: what it shows while it opens, when the connection is away, and which part is in sight.
+import { useComputed } from "@preact/signals";
 import { Button } from "../shared/controls.tsx";
 import { Advisories } from "./advisories.tsx";
 import { Charts } from "./charts.tsx";
@@ -56,6 +57,8 @@ function Run({ page }: PageProps) {
   const state = run?.state.value ?? { state: "loading" as const };
   const model = modelIn(state);
   const problem = page.problem.value;
+  const tab = useComputed(() => page.view.value.tab).value;
+  const step = useComputed(() => page.view.value.step).value;
   return (
     <>
       {state.state === "gone" && (
@@ -87,9 +90,9 @@ function Run({ page }: PageProps) {
           <Advisories page={page} model={model} />
           <Tabs page={page} />
           <main class="content" id="content">
-            <Content page={page} tab={page.view.value.tab} />
+            <Content page={page} tab={tab} />
           </main>
-          {page.view.value.step !== null && <StepPanel page={page} folder={run.folder} step={page.view.value.step} />}
+          {step !== null && <StepPanel page={page} folder={run.folder} step={step} />}
         </>
       )}
     </>
@@ -98,7 +101,7 @@ function Run({ page }: PageProps) {
 
 function Tabs({ page }: PageProps) {
   const words = dashboardWords();
-  const { tab } = page.view.value;
+  const tab = useComputed(() => page.view.value.tab).value;
   return (
     <nav class="tabs" aria-label={words.views}>
       {tabs.map((name) => (

@@ -2,8 +2,8 @@
 import { Button } from "../shared/controls.tsx";
 import { countText, durationText, numberText, sizeText } from "../shared/text.ts";
 import type { DashboardPage } from "./page.ts";
+import { runLabels } from "./runLabels.ts";
 import { type RunModel, timeLeft } from "./runModel.ts";
-import { modelIn } from "./runStore.ts";
 import { dashboardWords } from "./words.ts";
 
 interface RunHeaderProps {
@@ -151,10 +151,11 @@ function Overlays({ page }: { readonly page: DashboardPage }) {
   const words = dashboardWords();
   const runs = page.runs.value;
   if (runs.length < 2) return null;
+  const labels = runLabels(runs.map((run) => run.folder));
   return (
     <ul class="chips">
       {runs.slice(1).map((run) => {
-        const name = runLabel(run.folder, modelIn(run.state.value));
+        const name = labels.get(run.folder) ?? run.folder;
         return (
           <li key={run.folder} class="chip" title={run.folder}>
             {name}
@@ -171,14 +172,4 @@ function Overlays({ page }: { readonly page: DashboardPage }) {
       })}
     </ul>
   );
-}
-
-/** What tells runs of one recipe apart: the folder's own name. */
-export function runLabel(folder: string, model: RunModel | null): string {
-  const name =
-    folder
-      .split(/[\\/]/)
-      .filter((part) => part !== "")
-      .at(-1) ?? folder;
-  return model === null || name.includes(model.summary.recipe) ? name : `${model.summary.recipe} ${name}`;
 }

@@ -15,6 +15,8 @@ import { dashboardWords } from "./words.ts";
 
 /** More bars than this are too thin to tell apart; every n-th step is shown then. */
 const mostBars = 40;
+/** Zooming and new steps rest this long before bars are read. */
+const quietMilliseconds = 1500;
 
 interface WastePanelProps {
   readonly page: DashboardPage;
@@ -44,6 +46,8 @@ export function WastePanel({ page, folder, lastStep: newestStep, settled }: Wast
   const id = useId();
   const asTable = useSignal(false);
   const total = useSignal<Waterfall | null>(null);
+  /** What was read, also by readings that were broken off; what is drawn of it. */
+  const found = useRef(new Map<number, Waterfall>());
   const known = useSignal<ReadonlyMap<number, Waterfall>>(new Map());
   const failure = useSignal(false);
   const range = settled.value;
@@ -53,24 +57,34 @@ export function WastePanel({ page, folder, lastStep: newestStep, settled }: Wast
   );
 
   useEffect(() => {
+    found.current = new Map();
     known.value = new Map();
   }, [folder]);
   useEffect(() => {
     const abort = new AbortController();
     const read = async () => {
       total.value = await page.client.call("run/waterfall", { folder, step: null }, { signal: abort.signal });
-      // Newest first, one after the other: these are the least urgent numbers of the page.
-      for (const step of [...steps].reverse()) {
-        if (known.peek().has(step)) continue;
-        const found = await page.client.call("run/waterfall", { folder, step }, { signal: abort.signal });
-        known.value = new Map(known.peek()).set(step, found);
+      // One after the other, and drawn together: these are the least urgent numbers of the page.
+      for (const step of steps) {
+        if (found.current.has(step)) continue;
+        const bar = await page.client.call("run/waterfall", { folder, step }, { signal: abort.signal });
+        found.current.set(step, bar);
       }
+      known.value = new Map(found.current);
       failure.value = false;
     };
-    read().catch(() => {
-      if (!abort.signal.aborted) failure.value = true;
-    });
-    return () => abort.abort();
+    const timer = window.setTimeout(
+      () => {
+        read().catch(() => {
+          if (!abort.signal.aborted) failure.value = true;
+        });
+      },
+      total.peek() === null ? 0 : quietMilliseconds,
+    );
+    return () => {
+      window.clearTimeout(timer);
+      abort.abort();
+    };
   }, [folder, steps, page.client.epoch.value]);
 
   const all = total.value;

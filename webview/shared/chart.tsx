@@ -99,14 +99,21 @@ export function Chart(props: ChartProps) {
     const next = range.value;
     plot.current?.setRange(next);
   });
-  useSignalEffect(() => {
-    const at = cursor.value;
-    plot.current?.showAt(at);
+  const speak = () => {
+    const at = cursor.peek();
     const slider = host.current;
     if (slider === null || at === null) return;
     slider.setAttribute("aria-valuenow", String(Math.round(at)));
     if (document.activeElement === slider) slider.setAttribute("aria-valuetext", spoken(latest.current.series, at));
+  };
+  useSignalEffect(() => {
+    // Read before anything can be left out, or the effect would not hear of it again.
+    const at = cursor.value;
+    plot.current?.showAt(at);
+    speak();
   });
+  // New numbers change what stands at the crosshair, and drawing the element anew writes the summary there.
+  useEffect(speak);
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -252,6 +259,7 @@ function HeadReadout({ series, cursor }: { series: readonly ChartSeries[]; curso
   const at = cursor.value;
   const current = series.filter((one) => !one.faint);
   const single = current.length === 1 ? current[0]! : null;
+  if (series.length === 0) return <span class="chart-readout" />;
   if (at === null) {
     const value = single === null ? null : latestValue(single);
     return <span class="chart-readout">{value === null ? "" : numberText(value)}</span>;

@@ -59,16 +59,9 @@ const middle = (step: number, width: number) => step + (width - 1) / 2;
 
 /** Puts all series on one axis. */
 export function drawChart(series: readonly ChartSeries[], { logarithmic, smoothing }: DrawOptions): DrawnChart {
-  const spans = new Map<number, [number, number]>();
-  for (const { step, width } of series) {
-    for (let at = 0; at < step.length; at++) {
-      const x = middle(step[at]!, width);
-      const span = spans.get(x);
-      if (span === undefined) spans.set(x, [step[at]!, step[at]! + width - 1]);
-    }
-  }
-  const x = [...spans.keys()].sort((a, b) => a - b);
-  const place = new Map(x.map((value, index) => [value, index]));
+  const x = positionsOf(series);
+  const from: number[] = new Array(x.length);
+  const to: number[] = new Array(x.length);
   const badAt = new Map<number, number>();
   let badCount = 0;
   let notPositive = 0;
@@ -78,9 +71,12 @@ export function drawChart(series: readonly ChartSeries[], { logarithmic, smoothi
     const values: Column = new Array(length);
     const min: Column = new Array(length);
     const max: Column = new Array(length);
+    let index = 0;
     for (let at = 0; at < one.step.length; at++) {
       const position = middle(one.step[at]!, one.width);
-      const index = place.get(position)!;
+      while (x[index]! < position) index += 1;
+      from[index] ??= one.step[at]!;
+      to[index] ??= one.step[at]! + one.width - 1;
       const bad = one.bad[at]!;
       if (bad > 0) {
         badCount += bad;
@@ -103,13 +99,24 @@ export function drawChart(series: readonly ChartSeries[], { logarithmic, smoothi
   });
   return {
     x,
-    from: x.map((value) => spans.get(value)![0]),
-    to: x.map((value) => spans.get(value)![1]),
+    from,
+    to,
     drawn,
     bad: [...badAt].sort(([a], [b]) => a - b).map(([position, count]) => ({ x: position, count })),
     badCount,
     notPositive,
   };
+}
+
+/** Middles of all buckets, each once, rising. */
+function positionsOf(series: readonly ChartSeries[]): number[] {
+  const all = new Float64Array(series.reduce((sum, { step }) => sum + step.length, 0));
+  let end = 0;
+  for (const { step, width } of series) {
+    for (let at = 0; at < step.length; at++) all[end++] = middle(step[at]!, width);
+  }
+  all.sort();
+  return Array.from(all.filter((value, index) => index === 0 || value !== all[index - 1]));
 }
 
 /** Exponential moving average, corrected for its beginning: Σ wⁱ vₙ₋ᵢ / Σ wⁱ. Gaps stay gaps and carry nothing. */

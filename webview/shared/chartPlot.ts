@@ -1,7 +1,8 @@
 // The canvas of a chart: uPlot set up for metrics over steps, with bands, gaps, marks, zoom and pan. It holds no state of the page
 // but what is drawn, and draws nothing while it is out of sight.
 import uPlot from "uplot";
-import type { DrawnChart } from "./chartData.ts";
+import { type Column, type DrawnChart, nearestIndex } from "./chartData.ts";
+import { drawInTurn, forget } from "./drawTurns.ts";
 import { numberText } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
@@ -41,6 +42,7 @@ export class ChartPlot {
   #range: StepRange | null = null;
   #visible = true;
   #stale = false;
+  #panning = false;
   #size = { width: 0, height: 0 };
   readonly #resizes: ResizeObserver;
   readonly #sight: IntersectionObserver;
@@ -78,7 +80,13 @@ export class ChartPlot {
       this.#stale = true;
       return;
     }
-    this.#plot.setScale("x", this.#limits());
+    drawInTurn(this, this.#panning);
+  }
+
+  /** Draws the range that was set last, at once. */
+  drawNow(): void {
+    const plot = this.#plot;
+    plot?.batch(() => plot.setScale("x", this.#limits()));
   }
 
   /** Shows the crosshair at a place, or hides it. */
@@ -86,12 +94,14 @@ export class ChartPlot {
     const plot = this.#plot;
     if (plot === null || !this.#visible) return;
     const left = x === null ? -10 : plot.valToPos(x, "x");
+    if (x === null && (plot.cursor.left ?? -10) < 0) return;
     plot.setCursor({ left, top: x === null ? -10 : plot.height / 4 }, false);
   }
 
   dispose(): void {
     this.#resizes.disconnect();
     this.#sight.disconnect();
+    forget(this);
     this.#plot?.destroy();
     this.#plot = null;
   }
@@ -139,7 +149,6 @@ export class ChartPlot {
 
   #options(model: PlotModel): uPlot.Options {
     const { theme, logarithmic } = model;
-    const { series, bands } = seriesOptions(model.chart, theme);
     const axis: uPlot.Axis = {
       stroke: theme.muted,
       font: theme.font,
@@ -150,13 +159,19 @@ export class ChartPlot {
     };
     return {
       ...this.#size,
-      series,
-      bands,
-      padding: [8, 8, 0, 0],
+      series: seriesOptions(model.chart, theme),
+      padding: [8, 14, 0, 0],
       legend: { show: false },
       scales: {
         x: { time: false, range: () => rangeOf(this.#limits()) },
-        y: { distr: logarithmic ? 3 : 1, range: logarithmic ? logarithmicRange : linearRange },
+        y: {
+          distr: logarithmic ? 3 : 1,
+          range: (_, min, max) => {
+            const { chart } = this.#model ?? model;
+            const widened = withBands(chart, this.#limits(), [min, max]);
+            return logarithmic ? logarithmicRange(...widened) : linearRange(...widened);
+          },
+        },
       },
       axes: [
         {
@@ -178,21 +193,10 @@ export class ChartPlot {
         points: { size: 7, width: 1.5, fill: theme.background },
         drag: { x: true, y: false, setScale: false, dist: clickDistance },
         bind: {
-          mousedown: (plot, _target, handler) => (event: MouseEvent) => {
-            if (event.button === 1 || (event.button === 0 && event.shiftKey)) this.#pan(plot, event);
-            else handler(event);
-            return null;
-          },
           dblclick: () => () => null,
         },
       },
       hooks: {
-        setCursor: [
-          (plot) => {
-            const left = plot.cursor.left ?? -1;
-            this.#events.onPointer(left < 0 ? null : (plot.cursor.idx ?? null));
-          },
-        ],
         setSelect: [
           (plot) => {
             const { left, width } = plot.select;
@@ -202,6 +206,7 @@ export class ChartPlot {
             this.#events.onRange(range);
           },
         ],
+        drawAxes: [(plot) => drawBands(plot, this.#model ?? model, this.#limits())],
         draw: [(plot) => drawMarks(plot, this.#model ?? model)],
         ready: [(plot) => this.#listen(plot)],
       },
@@ -209,6 +214,24 @@ export class ChartPlot {
   }
 
   #listen(plot: uPlot): void {
+    // Before the plot itself hears of it, which would begin to select.
+    plot.root.addEventListener(
+      "mousedown",
+      (event) => {
+        if (event.button !== 1 && !(event.button === 0 && event.shiftKey)) return;
+        event.preventDefault();
+        event.stopPropagation();
+        this.#pan(plot, event);
+      },
+      { capture: true },
+    );
+    // Not uPlot's own hook, which also tells of cursors that a redraw has moved.
+    plot.over.addEventListener("mousemove", (event) => {
+      if (!this.#panning) this.#events.onPointer(plot.posToIdx(event.clientX - plot.over.getBoundingClientRect().left));
+    });
+    plot.over.addEventListener("mouseleave", () => {
+      if (!this.#panning) this.#events.onPointer(null);
+    });
     let down: { x: number; y: number } | null = null;
     plot.over.addEventListener("mousedown", (event) => {
       down = event.button === 0 && !event.shiftKey ? { x: event.clientX, y: event.clientY } : null;
@@ -242,7 +265,9 @@ export class ChartPlot {
   }
 
   #pan(plot: uPlot, start: MouseEvent): void {
-    start.preventDefault();
+    this.#host.focus();
+    this.#events.onPointer(null);
+    this.#panning = true;
     const { min, max } = this.#limits();
     const stepsPerPixel = (max - min) / Math.max(1, plot.over.clientWidth);
     const move = (event: MouseEvent) => {
@@ -250,6 +275,7 @@ export class ChartPlot {
       this.#events.onRange({ from: min + shift, to: max + shift });
     };
     const end = () => {
+      this.#panning = false;
       document.removeEventListener("mousemove", move);
       document.removeEventListener("mouseup", end);
     };
@@ -260,8 +286,7 @@ export class ChartPlot {
 
 function alignedData(chart: DrawnChart): uPlot.AlignedData {
   const columns: (number | null | undefined)[][] = [];
-  for (const { line, raw, band } of chart.drawn) {
-    if (band !== null) columns.push(band.max, band.min);
+  for (const { line, raw } of chart.drawn) {
     if (raw !== null) columns.push(raw);
     columns.push(line);
   }
@@ -269,32 +294,120 @@ function alignedData(chart: DrawnChart): uPlot.AlignedData {
 }
 
 /** In the order of alignedData. */
-function seriesOptions(chart: DrawnChart, theme: Theme): { series: uPlot.Series[]; bands: uPlot.Band[] } {
+function seriesOptions(chart: DrawnChart, theme: Theme): uPlot.Series[] {
   const series: uPlot.Series[] = [{}];
-  const bands: uPlot.Band[] = [];
   for (const one of chart.drawn) {
     const colour = theme.series[one.series.colour % theme.series.length]!;
-    const weak = theme.background.startsWith("rgb(0, 0, 0") ? 0.35 : 0.22;
-    const thin: uPlot.Series = { stroke: "transparent", width: 0, points: { show: false } };
-    if (one.band !== null) {
-      bands.push({
-        series: [series.length, series.length + 1],
-        fill: alpha(colour, one.series.faint ? weak / 2 : weak),
-      });
-      series.push(thin, thin);
-    }
-    if (one.raw !== null) series.push({ ...thin, stroke: alpha(colour, 0.35), width: 1 });
+    if (one.raw !== null) series.push({ stroke: alpha(colour, 0.35), width: 1, points: { show: false } });
     const points = one.series.shape === "points";
     series.push({
       stroke: colour,
       width: points ? 1 : 1.5,
+      // Drawn with its band.
+      ...(one.band === null ? {} : { paths: () => null }),
       ...(one.series.faint || points ? { dash: points ? [2, 3] : [5, 4] } : {}),
       points: points
         ? { show: true, size: 7, fill: theme.background, stroke: colour, width: 1.5 }
         : { size: 4, fill: colour, stroke: colour, filter: (plot, index) => lonePoints(plot, index) },
     });
   }
-  return { series, bands };
+  return series;
+}
+
+/** First and last place within the limits, and one more on either side, for lines that leave the plot. */
+function placesIn(chart: DrawnChart, { min, max }: { min: number; max: number }): [number, number] {
+  const last = chart.x.length - 1;
+  return [Math.max(0, nearestIndex(chart.x, min) - 1), Math.min(last, nearestIndex(chart.x, max) + 1)];
+}
+
+/** From least to greatest value of each bucket, as one area for each run of buckets without a gap. */
+function drawBands(plot: uPlot, { chart, theme }: PlotModel, limits: { min: number; max: number }): void {
+  const { ctx, bbox } = plot;
+  const [first, last] = placesIn(chart, limits);
+  const weak = theme.background.startsWith("rgb(0, 0, 0") ? 0.35 : 0.22;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  for (const { band, line, series } of chart.drawn) {
+    if (band === null) continue;
+    const area = new Path2D();
+    let begun = -1;
+    const close = (end: number) => {
+      for (let at = end; at >= begun; at--) {
+        const low = band.min[at];
+        if (typeof low === "number") area.lineTo(plot.valToPos(chart.x[at]!, "x", true), plot.valToPos(low, "y", true));
+      }
+      area.closePath();
+      begun = -1;
+    };
+    for (let at = first; at <= last; at++) {
+      const high = band.max[at];
+      if (high === undefined) continue;
+      if (high === null) {
+        if (begun >= 0) close(at - 1);
+        continue;
+      }
+      const [x, y] = [plot.valToPos(chart.x[at]!, "x", true), plot.valToPos(high, "y", true)];
+      if (begun < 0) {
+        begun = at;
+        area.moveTo(x, y);
+      } else area.lineTo(x, y);
+    }
+    if (begun >= 0) close(last);
+    ctx.fillStyle = alpha(theme.series[series.colour % theme.series.length]!, series.faint ? weak / 2 : weak);
+    ctx.fill(area);
+    strokeDense(plot, line, chart.x, [first, last], {
+      colour: theme.series[series.colour % theme.series.length]!,
+      dashed: series.faint,
+    });
+  }
+  ctx.restore();
+}
+
+/** A line through buckets: thin and with plain corners, which is sooner drawn where it is dense. */
+function strokeDense(
+  plot: uPlot,
+  line: Column,
+  x: readonly number[],
+  [first, last]: readonly [number, number],
+  { colour, dashed }: { readonly colour: string; readonly dashed: boolean },
+): void {
+  const { ctx } = plot;
+  const path = new Path2D();
+  let begun = false;
+  for (let at = first; at <= last; at++) {
+    const value = line[at];
+    if (value === undefined) continue;
+    if (value === null) {
+      begun = false;
+      continue;
+    }
+    const [left, top] = [plot.valToPos(x[at]!, "x", true), plot.valToPos(value, "y", true)];
+    if (begun) path.lineTo(left, top);
+    else path.moveTo(left, top);
+    begun = true;
+  }
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.lineJoin = "bevel";
+  ctx.setLineDash(dashed ? [5 * devicePixelRatio, 4 * devicePixelRatio] : []);
+  ctx.stroke(path);
+}
+
+/** The range of the lines, widened to what their bands hold. */
+function withBands(chart: DrawnChart, limits: { min: number; max: number }, range: [number | null, number | null]) {
+  let [least, greatest] = range;
+  const [first, last] = placesIn(chart, limits);
+  for (const { band } of chart.drawn) {
+    if (band === null) continue;
+    for (let at = first; at <= last; at++) {
+      const [low, high] = [band.min[at], band.max[at]];
+      if (typeof low === "number" && (least === null || low < least)) least = low;
+      if (typeof high === "number" && (greatest === null || high > greatest)) greatest = high;
+    }
+  }
+  return [least, greatest] as const;
 }
 
 function alpha(colour: string, share: number): string {
@@ -323,7 +436,7 @@ function lonePoints(plot: uPlot, seriesIndex: number): number[] | null {
 
 const rangeOf = ({ min, max }: { min: number; max: number }): [number, number] => [min, max];
 
-function linearRange(_: uPlot, min: number | null, max: number | null): [number, number] {
+function linearRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !Number.isFinite(min) || !Number.isFinite(max)) return [0, 1];
   if (min === max) {
     const room = Math.abs(min) * 0.1 || 0.5;
@@ -334,7 +447,7 @@ function linearRange(_: uPlot, min: number | null, max: number | null): [number,
   return [min >= 0 && min - room < 0 ? 0 : min - room, max + room];
 }
 
-function logarithmicRange(_: uPlot, min: number | null, max: number | null): [number, number] {
+function logarithmicRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !(min > 0) || !Number.isFinite(max)) return [0.1, 10];
   return [10 ** Math.floor(Math.log10(min)), 10 ** Math.ceil(Math.log10(max * 1.0001))];
 }
@@ -351,6 +464,7 @@ function drawMarks(plot: uPlot, { chart, marks, theme }: PlotModel): void {
   ctx.lineWidth = scale;
   ctx.font = theme.font.replace(/^(\d+)px/, (_, size: string) => `${Number(size) * scale * 0.95}px`);
   ctx.textBaseline = "top";
+  ctx.textAlign = "left";
   for (const mark of marks) {
     if (!inside(mark.step)) continue;
     const x = Math.round(plot.valToPos(mark.step, "x", true)) + 0.5;

@@ -12,6 +12,20 @@ export function languageOf(locale: string): Language {
 
 const localeOf = (name: Language) => (name === "en" ? "en-US" : "zh-CN");
 
+const formats = new Map<string, Intl.NumberFormat>();
+
+/** Kept, because making one takes longer than a chart's whole axis may. */
+function numberFormat(digits: number | null): Intl.NumberFormat {
+  const key = `${language.value} ${digits}`;
+  let format = formats.get(key);
+  if (format === undefined) {
+    const options = digits === null ? {} : { maximumSignificantDigits: digits };
+    format = new Intl.NumberFormat(localeOf(language.value), options);
+    formats.set(key, format);
+  }
+  return format;
+}
+
 const minus = (text: string) => text.replace("-", "−");
 
 /** Up to `digits` significant digits, small and large ones as powers of ten: "0.0123", "1,234", "3.1e−11", "NaN", "∞". */
@@ -25,14 +39,11 @@ export function numberText(value: number | null | undefined, digits = 4): string
     const [mantissa, exponent] = value.toExponential(Math.max(0, digits - 2)).split("e");
     return minus(`${mantissa!.replace(/\.?0+$/, "")}e`) + minus(exponent!.replace("+", ""));
   }
-  const text = new Intl.NumberFormat(localeOf(language.value), {
-    maximumSignificantDigits: Number.isInteger(value) ? 7 : digits,
-  }).format(value);
-  return minus(text);
+  return minus(numberFormat(Number.isInteger(value) ? 7 : digits).format(value));
 }
 
 export function countText(value: number): string {
-  return new Intl.NumberFormat(localeOf(language.value)).format(value);
+  return numberFormat(null).format(value);
 }
 
 /** "12.3 %" */

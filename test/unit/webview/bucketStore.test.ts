@@ -65,7 +65,7 @@ function followed() {
   return { store, step, truth, asked, fold };
 }
 
-const whole = (to: number): Window => windowOf({ from: 1, to }, { from: 1, to }, 512);
+const whole = (to: number): Window => windowOf({ from: 1, to }, { from: 1, to }, 4 * chunkBuckets);
 
 describe("the bucket store", () => {
   it("asks once and grows by events to what the daemon would answer", async () => {

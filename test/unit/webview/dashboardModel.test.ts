@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { JournalEvent } from "../../../protocol/journal.ts";
 import type { RunSnapshot, RunSummary } from "../../../protocol/runView.ts";
 import { chartSeries, chartsFor } from "../../../webview/dashboard/chartSeries.ts";
+import { runLabels } from "../../../webview/dashboard/runLabels.ts";
 import { modelOf, stepBounds, timeLeft, withEvents } from "../../../webview/dashboard/runModel.ts";
 import { readView } from "../../../webview/dashboard/view.ts";
 import { barSteps } from "../../../webview/dashboard/wasteSteps.ts";
@@ -119,6 +120,14 @@ describe("a run's model", () => {
       picked: [],
       step: null,
     });
+  });
+
+  it("calls runs by what tells them apart", () => {
+    const label = (...folders: string[]) => [...runLabels(folders).values()];
+    expect(label("/runs/math-2026-11-30")).toEqual(["math-2026-11-30"]);
+    expect(label("/runs/math-2026-11-30", "/runs/math-2026-11-29")).toEqual(["30", "29"]);
+    expect(label("/a/run", "/b/run")).toEqual(["a/run", "b/run"]);
+    expect(label("/runs/a", "/runs/b")).toEqual(["a", "b"]);
   });
 
   it("draws at most so many bars, the last step among them", () => {

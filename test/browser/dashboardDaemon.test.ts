@@ -1,0 +1,62 @@
+// The dashboard as `rollscope open` serves it: a daemon of its own, a run that really ran, nothing in between but the socket.
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { launchChromium } from "../support/chromium.ts";
+import { bundleModule } from "../support/moduleProgram.ts";
+import { runDaemon } from "../support/runningDaemon.ts";
+import { attemptToyRun, newToyRun, toyFolder } from "../support/toyRun.ts";
+import { watchPage } from "./pageBench.ts";
+
+let script = "";
+let remove = () => {};
+let browser: Browser;
+beforeAll(async () => {
+  ({ script, remove } = await bundleModule("integration/programs/toyRollscope.ts"));
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  remove();
+  await browser.close();
+});
+
+it("shows a run of the daemon, its numbers and the trajectories behind a point", async () => {
+  const run = await newToyRun(await toyFolder());
+  await attemptToyRun(run);
+  const folder = run.folder.path;
+  const client = await (await runDaemon(script)).connect();
+  const { runs } = await client.call("runs/look", { folders: [folder] });
+  const summary = runs.find((one) => one.folder === folder)!;
+  const { rows } = await client.call("metrics/rows", { folder, from: 0, limit: 100 });
+  const last = rows.at(-1)!;
+  const { url } = await client.call("page/open", { state: { page: "dashboard", folders: [folder], view: {} } });
+
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const faults = watchPage(page);
+  await page.goto(url);
+  await page.getByRole("heading", { name: summary.recipe }).waitFor();
+  await expect
+    .poll(() => page.locator(".run-facts").textContent())
+    .toContain(`${summary.step} of ${summary.steps} steps`);
+  const loss = page.getByRole("slider", { name: "Loss. Step" });
+  await loss.locator("canvas").waitFor();
+  await loss.focus();
+  await page.keyboard.press("End");
+  await expect.poll(() => loss.getAttribute("aria-valuetext")).toContain(`step ${last.step}: `);
+  await page.getByRole("button", { name: "Loss: show as a table" }).click();
+  const cell = page.locator('.chart-table .virtual-row [role="gridcell"]').nth(1);
+  const shown = Number((await cell.textContent())!.replace("−", "-").replace(/e−/, "e-"));
+  expect(shown).toBeCloseTo(Number(last.metrics["loss"]), 5);
+
+  await page.locator(".chart-table .virtual-row").first().dblclick();
+  await page.getByRole("heading", { name: `Step ${last.step}` }).waitFor();
+  const { rows: behind } = await client.call("trajectories/ofStep", { folder, step: last.step });
+  expect(behind.length).toBeGreaterThan(0);
+  await page.getByText(`${behind.length} trajectories`).waitFor();
+  await page.getByRole("button", { name: "Configuration", exact: true }).click();
+  await page.locator(".config-table .virtual-row").first().waitFor();
+  await page.getByRole("button", { name: "Charts", exact: true }).click();
+  await expect.poll(() => page.getByRole("heading", { name: "Sampled tokens" }).count()).toBe(1);
+  expect(await page.locator(".banner").allTextContents()).toEqual([]);
+  expect(faults).toEqual([]);
+  await page.close();
+});
