@@ -2,9 +2,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { TextField } from "../shared/controls.tsx";
+import { problemOf } from "../shared/problem.ts";
 import type { ResultOf } from "../shared/rpc.ts";
 import { VirtualTable } from "../shared/virtualTable.tsx";
-import { type DashboardPage, problemOf } from "./page.ts";
+import type { DashboardPage } from "./page.ts";
 import { dashboardWords } from "./words.ts";
 
 interface ConfigurationProps {

@@ -3,10 +3,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { ansiReader, plainText } from "../shared/ansi.ts";
 import { Button } from "../shared/controls.tsx";
+import { problemOf } from "../shared/problem.ts";
 import { TerminalLine } from "../shared/terminalText.tsx";
 import { sizeText } from "../shared/text.ts";
 import { VirtualList } from "../shared/virtualList.tsx";
-import { type DashboardPage, problemOf } from "./page.ts";
+import type { DashboardPage } from "./page.ts";
 import { modelIn } from "./runStore.ts";
 import { dashboardWords } from "./words.ts";
 

@@ -1,6 +1,7 @@
 // The dashboard's state in one place: which runs, what was chosen, what is to be said. Components read its signals and call it.
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { PageState } from "../../protocol/pageHost.ts";
+import { type Opening, type Problem, problemOf } from "../shared/problem.ts";
 import { type PageClient, PageError } from "../shared/rpc.ts";
 import { keepState, restoredState } from "../shared/state.ts";
 import { language, languageOf, numberText } from "../shared/text.ts";
@@ -9,16 +10,6 @@ import type { RunModel } from "./runModel.ts";
 import { type FollowedRun, followRun, modelIn } from "./runStore.ts";
 import { readView, type View } from "./view.ts";
 import { dashboardWords } from "./words.ts";
-
-export interface Problem {
-  readonly message: string;
-  readonly next: string;
-}
-
-export type Opening =
-  | { readonly state: "opening" }
-  | { readonly state: "open" }
-  | ({ readonly state: "failed" } & Problem);
 
 export interface DashboardPage {
   readonly client: PageClient;
@@ -38,11 +29,6 @@ export interface DashboardPage {
   /** Tells a person of what a call was refused for. */
   report(error: unknown): void;
   say(text: string): void;
-}
-
-export function problemOf(error: unknown): Problem {
-  if (error instanceof PageError) return { message: error.message, next: error.next };
-  return { message: error instanceof Error ? error.message : String(error), next: "" };
 }
 
 export function openPage(client: PageClient, transport: Transport): DashboardPage {

@@ -4,9 +4,10 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Explanation } from "../../protocol/runView.ts";
 import type { TrajectoryRow } from "../../protocol/trajectoryView.ts";
 import { Button } from "../shared/controls.tsx";
+import { problemOf } from "../shared/problem.ts";
 import { countText, numberText } from "../shared/text.ts";
 import { type TableColumn, VirtualTable } from "../shared/virtualTable.tsx";
-import { type DashboardPage, problemOf } from "./page.ts";
+import type { DashboardPage } from "./page.ts";
 import { modelIn } from "./runStore.ts";
 import { dashboardWords } from "./words.ts";
 

@@ -1,7 +1,8 @@
 // An image of a turn, fetched when it is looked at. Its bytes go into an image element only, where nothing of it can run.
 import { useEffect, useState } from "preact/hooks";
 import type { TurnPart } from "../../protocol/trajectoryView.ts";
-import { type InspectorPage, type Problem, problemOf } from "./page.ts";
+import { type Problem, problemOf } from "../shared/problem.ts";
+import type { InspectorPage } from "./page.ts";
 import { inspectorWords } from "./words.ts";
 
 interface ImageProps {

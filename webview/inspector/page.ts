@@ -2,6 +2,7 @@
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { PageState } from "../../protocol/pageHost.ts";
 import type { TrajectoryOutline, TrajectorySource, TurnView } from "../../protocol/trajectoryView.ts";
+import { type Opening, type Problem, problemOf } from "../shared/problem.ts";
 import { type PageClient, PageError } from "../shared/rpc.ts";
 import { keepState, restoredState } from "../shared/state.ts";
 import { countText, language, languageOf } from "../shared/text.ts";
@@ -13,16 +14,6 @@ import { colouringColumns } from "./tokenScale.ts";
 import { type TokenStore, tokenStore } from "./tokenStore.ts";
 import { readView, type View } from "./view.ts";
 import { inspectorWords } from "./words.ts";
-
-export interface Problem {
-  readonly message: string;
-  readonly next: string;
-}
-
-export type Opening =
-  | { readonly state: "opening" }
-  | { readonly state: "open" }
-  | ({ readonly state: "failed" } & Problem);
 
 /** Place of a text that is to be seen: a hit of a search. */
 export interface Mark {
@@ -61,11 +52,6 @@ export interface InspectorPage {
 
 const pageTurns = 50;
 const keptTurnPages = 16;
-
-export function problemOf(error: unknown): Problem {
-  if (error instanceof PageError) return { message: error.message, next: error.next };
-  return { message: error instanceof Error ? error.message : String(error), next: "" };
-}
 
 export function openPage(client: PageClient, transport: Transport): InspectorPage {
   const opening = signal<Opening>({ state: "opening" });

@@ -2,11 +2,7 @@
 
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  extremeOf,
-  type OpenTrajectory,
-  occurrences,
-} from "../../../agent-daemon/src/daemon/trajectories/openTrajectory.ts";
+import { extremeOf, type OpenTrajectory } from "../../../agent-daemon/src/daemon/trajectories/openTrajectory.ts";
 import { listRecords, recordsOfStep } from "../../../agent-daemon/src/daemon/trajectories/recordRows.ts";
 import {
   openRecordTrajectory,
@@ -14,6 +10,7 @@ import {
 } from "../../../agent-daemon/src/daemon/trajectories/recordTrajectory.ts";
 import { loadModelText } from "../../../agent-daemon/src/engines/tokenizer/load.ts";
 import { openFileBlobs } from "../../../agent-daemon/src/store/fileBlobs.ts";
+import { textFinder } from "../../../agent-daemon/src/store/findText.ts";
 import { type LoadedTrajectory, loadTrajectory } from "../../../agent-daemon/src/store/loadTrajectory.ts";
 import { allDocuments } from "../../../agent-daemon/src/store/pages.ts";
 import { openSqliteStore } from "../../../agent-daemon/src/store/sqliteStore.ts";
@@ -244,6 +241,6 @@ describe("small questions about numbers and text", () => {
   });
 
   it("take the searched text literally, in any case", () => {
-    expect(occurrences("a.b A.B axb", "a.b").map(({ at }) => at)).toEqual([0, 4]);
+    expect(textFinder("a.b")("a.b A.B axb").map(({ at }) => at)).toEqual([0, 4]);
   });
 });

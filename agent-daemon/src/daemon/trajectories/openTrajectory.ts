@@ -42,18 +42,6 @@ export interface OpenTrajectory {
 /** Characters of a part that a turn shows at once; the rest is announced and read on request. */
 export const shownCharacters = 20_000;
 
-/** Characters around a hit of a search. */
-const excerptMargin = 40;
-
-/** Occurrences of `text`, whatever their case, in one part. */
-export function occurrences(within: string, text: string): { at: number; excerpt: string }[] {
-  const pattern = new RegExp(text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "giu");
-  return Array.from(within.matchAll(pattern), ({ index, 0: hit }) => ({
-    at: index,
-    excerpt: within.slice(Math.max(0, index - excerptMargin), index + hit.length + excerptMargin),
-  }));
-}
-
 /** The token with the least, the greatest or the largest absolute number; null when there is no number. */
 export function extremeOf(values: ArrayLike<number>, most: ExtremeKind): Extreme {
   let found: { token: number; value: number } | null = null;

@@ -14,6 +14,7 @@ import {
 } from "../../../../protocol/trajectoryView.ts";
 import type { ModelText } from "../../engines/tokenizer/load.ts";
 import { decodeColumn, type TypedArray } from "../../store/columns.ts";
+import { textFinder } from "../../store/findText.ts";
 import { allDocuments } from "../../store/pages.ts";
 import { gradientsOf, loadStepRows } from "../stepNumbers.ts";
 import {
@@ -22,7 +23,6 @@ import {
   type ExtremeKind,
   extremeOf,
   type OpenTrajectory,
-  occurrences,
   type SearchResult,
   type Siblings,
   type TokenRequest,
@@ -286,6 +286,7 @@ class RecordTrajectory implements OpenTrajectory {
 
   async search(text: string, fromTurn: number, limit: number): Promise<SearchResult> {
     const hits: SearchResult["hits"] = [];
+    const find = textFinder(text);
     let turn = fromTurn;
     for (const entry of this.index.withTurns(fromTurn, this.index.turnCount)) {
       const [found] = await this.calls([entry]);
@@ -297,7 +298,7 @@ class RecordTrajectory implements OpenTrajectory {
         if (turn < fromTurn) continue;
         if (hits.length >= limit) return { hits: hits.slice(0, limit), next: turn };
         for (const [part, { text: within }] of partTexts(message).entries())
-          for (const hit of occurrences(within, text)) hits.push({ turn, part, ...hit });
+          for (const hit of find(within)) hits.push({ turn, part, ...hit });
       }
     }
     return { hits: hits.slice(0, limit), next: null };

@@ -1,4 +1,5 @@
 // Text search in the turns of a trajectory, from a turn on, a page at a time.
+import { textFinder } from "../findText.ts";
 import type { TurnSequence } from "./turns.ts";
 
 export interface SearchOptions {
@@ -26,8 +27,7 @@ export interface SearchPage {
 }
 
 const turnsAtOnce = 64;
-const excerptMargin = 40;
-/** Of one turn; a single letter in megabytes of text has no end of hits. */
+/** Hits of one turn. */
 const mostPerTurn = 1000;
 
 export async function searchTurns(
@@ -37,8 +37,7 @@ export async function searchTurns(
 ): Promise<SearchPage> {
   const hits: SearchHit[] = [];
   if (text === "") return { hits, next: null };
-  const pattern = new RegExp(text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "giu");
-  const lower = text.toLowerCase();
+  const find = textFinder(text);
   for (let first = Math.max(0, from); first < turns.count; first += turnsAtOnce) {
     signal?.throwIfAborted();
     const read = await turns.read(first, Math.min(turns.count, first + turnsAtOnce));
@@ -46,13 +45,8 @@ export async function searchTurns(
       const turn = first + offset;
       const before = hits.length;
       const look = (within: string, where: SearchHit["in"], number: number) => {
-        // Many times faster than the pattern where there is nothing to find.
-        if (!within.toLowerCase().includes(lower)) return;
-        for (const { index, 0: hit } of within.matchAll(pattern)) {
-          if (hits.length - before >= mostPerTurn) return;
-          const excerpt = within.slice(Math.max(0, index - excerptMargin), index + hit.length + excerptMargin);
-          hits.push({ turn, in: where, number, at: index, excerpt });
-        }
+        const left = mostPerTurn - (hits.length - before);
+        for (const hit of find(within, left)) hits.push({ turn, in: where, number, ...hit });
       };
       each.parts.forEach((part, number) => {
         if (part.kind !== "image") look(part.text, "part", number);
