@@ -228,8 +228,28 @@ export async function indexCompletions(work: IndexWork): Promise<JsonObject> {
     }
     const total = Number(metadata.num_rows);
     if (!Number.isSafeInteger(total) || total < 0) throw new Error(`it claims ${total} rows`);
-    const read = async (from: number, to: number) =>
-      await parquetReadObjects({ file, metadata, compressors, rowStart: from, rowEnd: Math.min(total, to) });
+    const groups = groupEnds(
+      metadata.row_groups.map(({ num_rows }) => Number(num_rows)),
+      total,
+    );
+    // One column of one row group at a time: of several that the library reads together, only the first that fails is awaited.
+    const read = async (from: number, to: number) => {
+      const rows: Record<string, unknown>[] = [];
+      for (let first = from; first < Math.min(total, to); ) {
+        const end = Math.min(to, groups.find((group) => group > first) ?? total);
+        const part = Array.from({ length: end - first }, (): Record<string, unknown> => ({}));
+        for (const column of columns) {
+          const options = { file, metadata, compressors, columns: [column], rowStart: first, rowEnd: end };
+          const values = await parquetReadObjects(options);
+          part.length = Math.min(part.length, values.length);
+          for (const [index, row] of part.entries()) row[column] = values[index]![column];
+        }
+        rows.push(...part);
+        if (part.length < end - first) break;
+        first = end;
+      }
+      return rows;
+    };
     const nulls: { [column: string]: number } = {};
     for (let first = 0; first < total; first += rowsAtOnce) {
       work.signal.throwIfAborted();
@@ -255,6 +275,18 @@ export async function indexCompletions(work: IndexWork): Promise<JsonObject> {
     if (work.signal.aborted) throw error;
     throw damaged(error);
   }
+}
+
+/** Rows at which row groups end, as far as their sizes make sense. */
+function groupEnds(sizes: readonly number[], total: number): number[] {
+  const ends: number[] = [];
+  let end = 0;
+  for (const size of sizes) {
+    if (!Number.isSafeInteger(size) || size <= 0 || end + size > total) break;
+    end += size;
+    ends.push(end);
+  }
+  return ends;
 }
 
 function tableRow(source: ByteSource, index: number, values: Record<string, unknown>): Row {
