@@ -10,10 +10,12 @@ import { setContextKey } from "../surface.ts";
 import { createPacer } from "./pacer.ts";
 import {
   describeList,
+  isSettled,
   type TrajectoryFilter,
   type TrajectoryList,
   type TrajectoryOrder,
   trajectoryLines,
+  withNews,
 } from "./trajectoryLines.ts";
 import type { TreeLine } from "./treeLine.ts";
 
@@ -23,6 +25,8 @@ export type TrajectoryPlace =
   | { readonly kind: "file"; readonly path: string; readonly name: string };
 
 const pageSize = 100;
+/** What the daemon gives at once. */
+const mostRead = 1000;
 /** A run's list is not read more often than this. */
 const followMilliseconds = 3000;
 const keptAs = "rollscope.trajectories";
@@ -42,9 +46,11 @@ export class TrajectoriesView {
   #filter: TrajectoryFilter = {};
   #order: TrajectoryOrder = "created";
   #descending = true;
-  #rows: TrajectoryRow[] = [];
+  #rows: readonly TrajectoryRow[] = [];
   #next: string | null = null;
   #total = 0;
+  /** Made since the list was read. */
+  #fresh = 0;
   #loaded: Promise<void> | null = null;
   #generation = 0;
   #seenStep = -1;
@@ -110,6 +116,7 @@ export class TrajectoriesView {
     this.#generation++;
     this.#loaded = null;
     this.#next = null;
+    this.#fresh = 0;
     this.#refresh();
   }
 
@@ -136,12 +143,14 @@ export class TrajectoriesView {
       this.#view.message = `${message} ${next}`;
       return [];
     }
-    this.#view.message = this.#rows.length > 0 ? "" : this.#emptyMessage();
+    this.#view.message = this.#message();
     const list: TrajectoryList = { rows: this.#rows, total: this.#total, more: this.#next !== null };
     return trajectoryLines(place.kind === "run" ? place.folder : place.path, list, this.#order);
   }
 
-  #emptyMessage(): string {
+  #message(): string {
+    if (this.#rows.length > 0)
+      return this.#fresh === 0 ? "" : `${this.#fresh} new since this list was read. Refresh shows them.`;
     return Object.keys(this.#filter).length > 0
       ? "No trajectory fits the filter. Change it with Filter Trajectories."
       : "No trajectories yet. They appear when the first rollouts are over.";
@@ -178,7 +187,10 @@ export class TrajectoriesView {
     if (this.#view.visible) this.#pacer.ask();
   }
 
-  /** A short list grows by itself. A full one stays as it is, so that no line moves from under the pointer, and says what is new. */
+  /**
+   * A short list grows by itself. Of a full one each line stays where it is, so that none moves from under the pointer: it tells how its
+   * rollout ended, and the list says what is new.
+   */
   async #readAgain(): Promise<void> {
     const place = this.#place;
     if (place.kind !== "run") return;
@@ -193,9 +205,18 @@ export class TrajectoriesView {
       if (generation === this.#generation) this.#refresh();
       return;
     }
-    const { total } = await this.#connection.request("trajectories/list", { ...this.#request(place.folder), limit: 1 });
-    if (generation !== this.#generation || total <= this.#total) return;
-    this.#view.message = `${total - this.#total} new since this list was read. Refresh shows them.`;
+    const limit = this.#rows.every(isSettled) ? 1 : Math.min(mostRead, this.#rows.length + pageSize);
+    const { rows, total } = await this.#connection.request("trajectories/list", {
+      ...this.#request(place.folder),
+      limit,
+    });
+    if (generation !== this.#generation) return;
+    const news = withNews(this.#rows, rows);
+    this.#fresh = Math.max(0, total - this.#total);
+    this.#view.message = this.#message();
+    if (news === this.#rows) return;
+    this.#rows = news;
+    this.#refresh();
   }
 
   #request(folder: string) {

@@ -38,6 +38,18 @@ export function trajectoryLines(folder: string, list: TrajectoryList, order: Tra
   return lines;
 }
 
+/** Whether its rollout is over: what the line says then stays. */
+export function isSettled(row: TrajectoryRow): boolean {
+  return row.score !== null || row.error !== null;
+}
+
+/** The rows in their order, each as it was read now where that is known; the same array when nothing of them changed. */
+export function withNews(known: readonly TrajectoryRow[], read: readonly TrajectoryRow[]): readonly TrajectoryRow[] {
+  const now = new Map(read.map((row) => [row.id, row]));
+  const news = known.map((row) => (isSettled(row) ? row : (now.get(row.id) ?? row)));
+  return news.some((row, index) => row !== known[index]) ? news : known;
+}
+
 /** The mismatch is told where it decides the order; mostly it is tiny. */
 export function trajectoryLine(row: TrajectoryRow, order: TrajectoryOrder = "created"): TreeLine {
   const flags = [
@@ -48,8 +60,8 @@ export function trajectoryLine(row: TrajectoryRow, order: TrajectoryOrder = "cre
   ];
   const numbers = [
     ...(row.score === null ? [row.status] : [shortNumber(row.score)]),
-    ...(row.turns === null ? [] : [`${row.turns} ${row.turns === 1 ? "turn" : "turns"}`]),
-    ...(row.outputTokens === null ? [] : [`${row.outputTokens} tokens`]),
+    ...(row.turns === null || row.turns === 0 ? [] : [`${row.turns} ${row.turns === 1 ? "turn" : "turns"}`]),
+    ...(row.outputTokens === null || row.outputTokens === 0 ? [] : [`${row.outputTokens} tokens`]),
     ...(row.mismatch === null || order !== "mismatch" ? [] : [`mismatch ${shortNumber(row.mismatch)}`]),
   ];
   const { icon, color } = looks(row);

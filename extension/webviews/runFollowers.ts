@@ -35,8 +35,8 @@ export function createRunFollowers(upstream: FollowUpstream): RunFollowers {
 
   const onEvents = (delta: RunDelta & { kind: "events" }, cursors: Cursors) => {
     for (const [page, cursor] of cursors) {
-      // Events before a page's snapshot are in that snapshot.
-      if (cursor === null || delta.cursor <= cursor) continue;
+      // Events before a page's snapshot are in that snapshot. What a page has already may come with a new status, and no event.
+      if (cursor === null || delta.cursor < cursor) continue;
       const events = delta.events.filter(({ n }) => n > cursor);
       cursors.set(page, delta.cursor);
       page.deliver({ ...delta, events });

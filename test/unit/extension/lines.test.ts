@@ -7,7 +7,13 @@ import { inOrder } from "../../../extension/runs/runsModel.ts";
 import { machineLines, shortBytes } from "../../../extension/views/machineLines.ts";
 import { recipeLines } from "../../../extension/views/recipeLines.ts";
 import { runLines } from "../../../extension/views/runLines.ts";
-import { describeList, parseScore, trajectoryLine, trajectoryLines } from "../../../extension/views/trajectoryLines.ts";
+import {
+  describeList,
+  parseScore,
+  trajectoryLine,
+  trajectoryLines,
+  withNews,
+} from "../../../extension/views/trajectoryLines.ts";
 import { keyLine } from "../../../extension/webviews/keyLine.ts";
 import { wordsForSpecials } from "../../../extension/webviews/pageRelay.ts";
 import type { Advisory } from "../../../protocol/advisory.ts";
@@ -117,6 +123,15 @@ describe("lines of the views", () => {
     const worst = trajectoryLine(row({ mismatch: 0.25 }), "mismatch");
     expect(worst.description).toBe("1 · 1 turn · 12 tokens · mismatch 0.25");
     expect(lines.at(-1)).toMatchObject({ label: "Show more", description: "1 of 7" });
+  });
+
+  it("say of a rollout that goes on only that, and how it ended once that is known, each line in its place", () => {
+    const running = row({ id: "r2", status: "running", score: null, turns: 0, outputTokens: 0 });
+    expect(trajectoryLine(running).description).toBe("running");
+    const known = [row(), running];
+    expect(withNews(known, [row({ id: "r3" }), running])).toBe(known);
+    const over = row({ id: "r2", score: 0.5 });
+    expect(withNews(known, [row({ id: "r3" }), over, row({ score: 9 })])).toEqual([row(), over]);
   });
 
   it("describe filter and order", () => {

@@ -94,6 +94,16 @@ it("gives every page each event exactly once, however pages come, go and come ba
   );
 });
 
+it("tells a page of a new status also when there is no new event", async () => {
+  const told: RunDelta[] = [];
+  const followers = createRunFollowers({ follow: async () => {}, unfollow: async () => {} });
+  await followers.follow({ deliver: (delta) => void told.push(delta) }, folder, 4);
+  const stopping: RunDelta = { kind: "events", folder, cursor: 4, events: [], summary: { ...summary, step: 7 } };
+  followers.onDelta(stopping);
+  followers.onDelta({ ...stopping, cursor: 3 });
+  expect(told).toEqual([stopping]);
+});
+
 it("tells every page that a run is gone, and forgets it", async () => {
   const told: string[] = [];
   const followers = createRunFollowers({ follow: async () => {}, unfollow: async () => {} });
