@@ -2,7 +2,7 @@
 import { type MetricDefinition, stepMetricDefinitions, stepTimingDefinitions } from "../../protocol/metrics.ts";
 import type { RunSnapshot } from "../../protocol/runView.ts";
 import type { ChartSeries } from "../shared/chartData.ts";
-import type { ChartMark } from "../shared/chartPlot.ts";
+import type { ChartMark } from "../shared/chartDrawing.ts";
 import type { Buckets, Window } from "./bucketStore.ts";
 import { dashboardWords } from "./words.ts";
 

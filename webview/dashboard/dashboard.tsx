@@ -1,6 +1,6 @@
 // The page as a whole: what it shows while it opens, when the connection is away, and which part is in sight.
 import { useComputed } from "@preact/signals";
-import { Button } from "../shared/controls.tsx";
+import { Notice, PageFrame, ProblemBanner } from "../shared/pageFrame.tsx";
 import { Advisories } from "./advisories.tsx";
 import { Charts } from "./charts.tsx";
 import { Checkpoints } from "./checkpoints.tsx";
@@ -18,37 +18,8 @@ interface PageProps {
 }
 
 export function Dashboard({ page }: PageProps) {
-  const words = dashboardWords();
-  const opening = page.opening.value;
-  const connection = page.client.connection.value;
-  return (
-    <div class="dashboard">
-      {connection.state === "lost" && (
-        <p class="banner warning" role="alert">
-          {words.lost} {connection.message}
-        </p>
-      )}
-      {opening.state === "failed" ? (
-        <Notice title={words.failedTitle} text={`${opening.message} ${opening.next}`} />
-      ) : opening.state === "opening" ? (
-        <Notice title={connection.state === "connected" ? words.loading : words.connecting} text="" />
-      ) : (
-        <Run page={page} />
-      )}
-      <div class="visually-hidden" role="status">
-        {page.said.value}
-      </div>
-    </div>
-  );
-}
-
-function Notice({ title, text }: { readonly title: string; readonly text: string }) {
-  return (
-    <div class="notice">
-      <p>{title}</p>
-      {text !== "" && <p class="muted">{text}</p>}
-    </div>
-  );
+  const content = page.opening.value.state === "opening" ? null : <Run page={page} />;
+  return <PageFrame name="dashboard" page={page} words={dashboardWords()} content={content} />;
 }
 
 function Run({ page }: PageProps) {
@@ -56,7 +27,6 @@ function Run({ page }: PageProps) {
   const run = page.runs.value[0];
   const state = run?.state.value ?? { state: "loading" as const };
   const model = modelIn(state);
-  const problem = page.problem.value;
   const tab = useComputed(() => page.view.value.tab).value;
   const step = useComputed(() => page.view.value.step).value;
   return (
@@ -71,22 +41,7 @@ function Run({ page }: PageProps) {
       ) : (
         <>
           <RunHeader page={page} model={model} />
-          {problem !== null && (
-            <p class="banner error" role="alert">
-              <span>
-                {problem.message} {problem.next}
-              </span>
-              <Button
-                look="icon"
-                label={words.close}
-                onPress={() => {
-                  page.problem.value = null;
-                }}
-              >
-                ×
-              </Button>
-            </p>
-          )}
+          <ProblemBanner problem={page.problem} close={words.close} />
           <Advisories page={page} model={model} />
           <Tabs page={page} />
           <main class="content" id="content">

@@ -1,10 +1,10 @@
 // The dashboard's state in one place: which runs, what was chosen, what is to be said. Components read its signals and call it.
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { PageState } from "../../protocol/pageHost.ts";
+import { beginHostSession } from "../shared/hostSession.ts";
 import { type Opening, type Problem, problemOf } from "../shared/problem.ts";
-import { type PageClient, PageError } from "../shared/rpc.ts";
-import { keepState, restoredState } from "../shared/state.ts";
-import { language, languageOf, numberText } from "../shared/text.ts";
+import type { PageClient } from "../shared/rpc.ts";
+import { numberText } from "../shared/text.ts";
 import type { Transport } from "../shared/transport.ts";
 import type { RunModel } from "./runModel.ts";
 import { type FollowedRun, followRun, modelIn } from "./runStore.ts";
@@ -55,29 +55,13 @@ export function openPage(client: PageClient, transport: Transport): DashboardPag
     opening.value = { state: "open" };
   };
 
-  let ready = false;
-  const open = () => {
-    client.call("host/ready", {}).then(
-      ({ state, locale }) => {
-        language.value = languageOf(locale);
-        document.documentElement.lang = language.value;
-        if (ready) return;
-        ready = true;
-        show(restoredState(transport, state));
-        keepState(client, transport, pageState as Signal<PageState>);
-      },
-      (error: unknown) => {
-        if (!ready && !(error instanceof PageError && error.code === "CONNECTION_LOST")) {
-          opening.value = { state: "failed", ...problemOf(error) };
-        }
-      },
-    );
-  };
-  // A browser's connection begins anew each time; the editor's stays while its daemon comes and goes.
-  client.epoch.subscribe((epoch) => {
-    if (epoch > 0) open();
+  beginHostSession(client, transport, {
+    state: pageState,
+    show,
+    failed: (why) => {
+      opening.value = { state: "failed", ...why };
+    },
   });
-  client.on("host/show", ({ state }) => show(state));
 
   window.setInterval(() => {
     if (document.visibilityState === "visible") now.value = Date.now();

@@ -1,6 +1,7 @@
 // The page as a whole: what it shows while it opens, its parts in their places, and the keys that work everywhere.
 import { useEffect } from "preact/hooks";
 import { Button, TextField } from "../shared/controls.tsx";
+import { PageFrame, ProblemBanner } from "../shared/pageFrame.tsx";
 import { countText, numberText, percentText } from "../shared/text.ts";
 import { Details } from "./details.tsx";
 import { Dialogs } from "./dialogs.tsx";
@@ -21,65 +22,23 @@ export interface PageProps {
 const searchId = "inspector-search";
 
 export function Inspector({ page }: PageProps) {
-  const words = inspectorWords();
-  const opening = page.opening.value;
-  const connection = page.client.connection.value;
   useEffect(() => listenForKeys(page), []);
+  const content = page.outline.value === null ? null : <Trajectory page={page} />;
   return (
-    <div class="inspector">
-      {connection.state === "lost" && (
-        <p class="banner warning" role="alert">
-          {words.lost} {connection.message}
-        </p>
-      )}
-      {opening.state === "failed" ? (
-        <Notice title={words.failedTitle} text={`${opening.message} ${opening.next}`} />
-      ) : page.outline.value === null ? (
-        <Notice title={connection.state === "connected" ? words.loading : words.connecting} text="" />
-      ) : (
-        <Trajectory page={page} />
-      )}
+    <PageFrame name="inspector" page={page} words={inspectorWords()} content={content}>
       <Dialogs page={page} />
-      <div class="visually-hidden" role="status">
-        {page.said.value}
-      </div>
-    </div>
-  );
-}
-
-function Notice({ title, text }: { readonly title: string; readonly text: string }) {
-  return (
-    <div class="notice">
-      <p>{title}</p>
-      {text !== "" && <p class="muted">{text}</p>}
-    </div>
+    </PageFrame>
   );
 }
 
 function Trajectory({ page }: PageProps) {
   const words = inspectorWords();
-  const problem = page.problem.value;
   const { mode } = page.view.value;
   const searching = page.search.state.value.text !== "";
   return (
     <>
       <Header page={page} />
-      {problem !== null && (
-        <p class="banner error" role="alert">
-          <span>
-            {problem.message} {problem.next}
-          </span>
-          <Button
-            look="icon"
-            label={words.close}
-            onPress={() => {
-              page.problem.value = null;
-            }}
-          >
-            ×
-          </Button>
-        </p>
-      )}
+      <ProblemBanner problem={page.problem} close={words.close} />
       <Branches page={page} />
       <div class="body">
         <nav class="side" aria-label={searching ? words.hits : words.turns}>

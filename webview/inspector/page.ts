@@ -2,10 +2,10 @@
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { PageState } from "../../protocol/pageHost.ts";
 import type { TrajectoryOutline, TrajectorySource, TurnView } from "../../protocol/trajectoryView.ts";
+import { beginHostSession } from "../shared/hostSession.ts";
 import { type Opening, type Problem, problemOf } from "../shared/problem.ts";
 import { type PageClient, PageError } from "../shared/rpc.ts";
-import { keepState, restoredState } from "../shared/state.ts";
-import { countText, language, languageOf } from "../shared/text.ts";
+import { countText } from "../shared/text.ts";
 import type { Transport } from "../shared/transport.ts";
 import { branchTurns, type TurnOrder } from "./branchTurns.ts";
 import { type PagedStore, pagedStore } from "./pagedStore.ts";
@@ -132,29 +132,14 @@ export function openPage(client: PageClient, transport: Transport): InspectorPag
     void openTrajectory();
   };
 
-  let ready = false;
-  const open = () => {
-    client.call("host/ready", {}).then(
-      ({ state, locale }) => {
-        language.value = languageOf(locale);
-        document.documentElement.lang = language.value;
-        if (ready) return void openTrajectory();
-        ready = true;
-        show(restoredState(transport, state));
-        keepState(client, transport, pageState as Signal<PageState>);
-      },
-      (error: unknown) => {
-        if (!ready && !(error instanceof PageError && error.code === "CONNECTION_LOST")) {
-          opening.value = { state: "failed", ...problemOf(error) };
-        }
-      },
-    );
-  };
-  // A browser's connection begins anew each time; the editor's stays while its daemon comes and goes.
-  client.epoch.subscribe((epoch) => {
-    if (epoch > 0) open();
+  beginHostSession(client, transport, {
+    state: pageState,
+    show,
+    again: () => void openTrajectory(),
+    failed: (why) => {
+      opening.value = { state: "failed", ...why };
+    },
   });
-  client.on("host/show", ({ state }) => show(state));
   client.on("trajectory/changed", (changed) => {
     if (sameSource(changed.source)) takeOutline(changed.outline);
   });

@@ -4,7 +4,8 @@ import { type Signal, useComputed, useSignal, useSignalEffect } from "@preact/si
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import "./chart.css";
 import { bucketAt, type ChartSeries, drawChart, extent, latestValue, nearestIndex } from "./chartData.ts";
-import { type ChartMark, ChartPlot, type StepRange } from "./chartPlot.ts";
+import type { ChartMark } from "./chartDrawing.ts";
+import { ChartPlot, type StepRange } from "./chartPlot.ts";
 import { ChartTable } from "./chartTable.tsx";
 import { Button } from "./controls.tsx";
 import { countText, numberText } from "./text.ts";

@@ -1,6 +1,6 @@
 // What the page keeps over a reload: written to the editor's own store (or the tab's), and told to the host, which can restore
 // the page after a restart. Only what a person chose is kept; data are read again.
-import { effect, type Signal } from "@preact/signals";
+import { effect, type ReadonlySignal } from "@preact/signals";
 import { type PageState, pageStateSchema } from "../../protocol/pageHost.ts";
 import type { PageClient } from "./rpc.ts";
 import type { Transport } from "./transport.ts";
@@ -19,7 +19,7 @@ function subject(state: PageState): string {
 }
 
 /** Keeps every change, a moment after the last one, and at once when the page is hidden. @returns ends it */
-export function keepState(client: PageClient, transport: Transport, state: Signal<PageState>): () => void {
+export function keepState(client: PageClient, transport: Transport, state: ReadonlySignal<PageState>): () => void {
   let timer: number | undefined;
   let written = "";
   const write = () => {
