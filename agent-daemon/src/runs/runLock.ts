@@ -12,7 +12,7 @@ export interface RunLock {
 /**
  * Takes the lock without waiting.
  *
- * @throws RUN_ACTIVE when another attempt holds it; RUN_FOLDER_UNWRITABLE
+ * @throws RUN_ACTIVE when another attempt holds it; RUN_FOLDER_INVALID where the file is damaged; RUN_FOLDER_UNWRITABLE
  */
 export function lockRun(folder: RunFolder): RunLock {
   let connection: SqliteConnection | null = null;
@@ -26,6 +26,14 @@ export function lockRun(folder: RunFolder): RunLock {
         next: "`rollscope list` shows how far it is; `rollscope stop` ends it.",
         cause,
         at: { run: folder.run },
+      });
+    }
+    // Not mended here: two processes that mend at once could both believe that they hold it.
+    if (cause instanceof RollscopeError && cause.code === "STORE_CORRUPT") {
+      throw new RollscopeError("RUN_FOLDER_INVALID", `The lock of ${folder.name} is damaged: ${folder.lock}.`, {
+        next: "Delete that file, which holds no data, and resume; a process that runs the run must have ended before.",
+        cause,
+        at: { path: folder.lock },
       });
     }
     const said = cause instanceof Error ? cause.message : String(cause);

@@ -79,6 +79,16 @@ test("the copy of a recipe holds neither the runs that lie inside it, whatever t
   expect(readdirSync(folder.recipe)).not.toContain("link");
 });
 
+test("a damaged lock names the file to delete, and the run goes on without it", async () => {
+  const run = await stoppedRun();
+  for (const suffix of ["-wal", "-shm"]) rmSync(`${run.folder.lock}${suffix}`, { force: true });
+  writeFileSync(run.folder.lock, "not a lock any more ".repeat(300));
+  const refused = await attemptToyRun(run, { attempt: 2 }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "RUN_FOLDER_INVALID", at: { path: run.folder.lock } });
+  rmSync(run.folder.lock);
+  expect((await attemptToyRun(run, { attempt: 2 })).end.status).toBe("completed");
+});
+
 test("what the system says about a file of the run is told with a code and the file", async () => {
   const { folder } = await newToyRun(await toyFolder());
   let said: unknown = null;
