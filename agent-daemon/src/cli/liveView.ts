@@ -1,5 +1,8 @@
-// The picture of a run in progress: title, progress bar with time left, curves of reward, loss and KL, the evaluations so far.
+// The picture of a run in progress: title, progress bar with time left, curves of reward, loss and KL, the evaluations so far,
+// what was noticed.
 // Pure: a state and a size in, lines out, none wider than the size.
+import type { Advisory } from "../../../protocol/advisory.ts";
+import { advisoryPicture } from "./advisoryLines.ts";
 import { evaluationLine } from "./evaluationTable.ts";
 import { curveOf, type RunProgress, timeLeft } from "./runProgress.ts";
 import { type Curve, curves, shownValue } from "./shownMetrics.ts";
@@ -21,6 +24,8 @@ export interface LiveState {
   readonly progress: RunProgress;
   readonly phase: PhaseProgress | null;
   readonly now: number;
+  /** In force, worst first. */
+  readonly advisories: readonly Advisory[];
   /** What stop or pause was asked for and is not yet done. */
   readonly notice: string | null;
 }
@@ -43,6 +48,7 @@ export function renderLive(state: LiveState, size: ViewSize, paint: Paint): stri
   const head = [titleLine(progress, size.width, paint), progressLine(state, size.width, paint)];
   const tail = [
     ...evaluationLines(progress, size.width, paint),
+    ...advisoryPicture(state.advisories, size, paint),
     ...warningLines(progress, size.width, paint),
     ...(state.notice === null ? [] : [paint("yellow", truncate(visible(state.notice), size.width))]),
   ];

@@ -2,8 +2,8 @@
 // A loss of zero with a gradient is no fault, and is told apart from one without.
 import type { Explanation } from "../../../protocol/runView.ts";
 import type { StepDocument } from "../../../protocol/step.ts";
+import { shown } from "../runs/advisories/rules.ts";
 import { readLedger } from "../store/ledger.ts";
-import { shown } from "./advisories/rules.ts";
 import { loadStepRows } from "./stepNumbers.ts";
 import { stepWaterfall, type WaterfallSource } from "./waterfall.ts";
 

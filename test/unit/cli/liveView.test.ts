@@ -5,7 +5,10 @@ import { plainLines } from "../../../agent-daemon/src/cli/plainView.ts";
 import { foldEvent, noProgress, timeLeft } from "../../../agent-daemon/src/cli/runProgress.ts";
 import { plainPaint } from "../../../agent-daemon/src/cli/terminal/colors.ts";
 import { widthOf } from "../../../agent-daemon/src/cli/terminal/text.ts";
+import { detectAdvisories } from "../../../agent-daemon/src/runs/advisories/detect.ts";
+import { readHistory } from "../../../agent-daemon/src/runs/advisories/history.ts";
 import type { JournalEvent, JournalEventBody } from "../../../protocol/journal.ts";
+import { metricTroubles, troubledJournal } from "../../support/troubledRun.ts";
 
 function journal(bodies: readonly [at: number, body: JournalEventBody][]): JournalEvent[] {
   return bodies.map(([at, body], index) => ({ n: index + 1, at, attempt: 1, ...body }));
@@ -55,7 +58,7 @@ const progress = fiveSteps.reduce(foldEvent, noProgress);
 describe("the live picture of a run", () => {
   test("shows title, progress with time left, three curves and the evaluations", () => {
     const lines = renderLive(
-      { progress, phase: { done: 16, total: 64, unit: "rollouts" }, now: 54000, notice: null },
+      { progress, phase: { done: 16, total: 64, unit: "rollouts" }, now: 54000, advisories: [], notice: null },
       { width: 72, height: 20 },
       plainPaint,
     );
@@ -92,7 +95,7 @@ describe("the live picture of a run", () => {
         ["training", { done: 40, total: 12_450, unit: "tokens" }],
       ] as const
     ).map(([phase, done]) => {
-      const state = { progress: { ...progress, phase }, phase: done, now: 54_000, notice: null };
+      const state = { progress: { ...progress, phase }, phase: done, now: 54_000, advisories: [], notice: null };
       return renderLive(state, { width: 100, height: 20 }, plainPaint)[1]?.split(" ")[0] ?? "";
     });
     expect(bars.map(widthOf)).toEqual([28, 28, 28, 28]);
@@ -104,7 +107,7 @@ describe("the live picture of a run", () => {
     const [skipped] = journal([
       [60_000, { ...step(6, { loss: 0 }), skipped: { code: "X", reason: "nothing to train" } } as JournalEventBody],
     ]);
-    const state = { progress: foldEvent(progress, skipped!), phase: null, now: 60_000, notice: null };
+    const state = { progress: foldEvent(progress, skipped!), phase: null, now: 60_000, advisories: [], notice: null };
     const lines = renderLive(state, { width: 100, height: 20 }, plainPaint);
     expect(lines[1]).toContain("step 6/10, 1 skipped");
     expect(lines.filter((line) => line.startsWith("–  "))).toHaveLength(2);
@@ -117,9 +120,23 @@ describe("the live picture of a run", () => {
         [53000, { type: "warning", step: 5, error: { code: "X", message: "a\u001b[2Jb ".repeat(40), next: "n" } }],
       ])[0]!,
     });
+    const history = readHistory();
+    for (const event of troubledJournal(
+      30,
+      metricTroubles.map(([, change]) => change),
+    ))
+      history.read(event);
+    const noticed = detectAdvisories(history.history(), 0);
+    expect(noticed.length).toBeGreaterThan(3);
     for (let width = 20; width < 140; width += 7) {
       for (let height = 4; height < 40; height += 5) {
-        const state = { progress: warned, phase: null, now: 60_000, notice: "Stopping at the next safe point." };
+        const state = {
+          progress: warned,
+          phase: null,
+          now: 60_000,
+          advisories: noticed,
+          notice: "Stopping at the next safe point.",
+        };
         const lines = renderLive(state, { width, height }, plainPaint);
         expect(lines.length).toBeLessThanOrEqual(height);
         for (const line of lines) {
@@ -132,7 +149,11 @@ describe("the live picture of a run", () => {
 
   test("needs no event to be drawn", () => {
     expect(
-      renderLive({ progress: noProgress, phase: null, now: 0, notice: null }, { width: 60, height: 5 }, plainPaint)[0],
+      renderLive(
+        { progress: noProgress, phase: null, now: 0, advisories: [], notice: null },
+        { width: 60, height: 5 },
+        plainPaint,
+      )[0],
     ).toBe("starting");
   });
 });

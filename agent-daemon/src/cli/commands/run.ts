@@ -8,6 +8,7 @@ import { checkRecipe, recipeError } from "../../recipes/checkRecipe.ts";
 import { readConfig, writeConfig } from "../../runs/configFile.ts";
 import { askCoordinator } from "../../runs/controlClient.ts";
 import { readRunEnvironment } from "../../runs/environment.ts";
+import { readJournal } from "../../runs/journal.ts";
 import { copyRecipe, readRecipeFolder } from "../../runs/recipeCopy.ts";
 import { createRunFolder, findRun, folderError, type RunFolder, runFolderAt } from "../../runs/runFolder.ts";
 import { type OpenEngines, type RunEnd, type RunRequest, runRecipe } from "../../runs/runRecipe.ts";
@@ -108,7 +109,7 @@ async function attempt(
   services: RunServices,
   output: Output,
 ): Promise<ExitName> {
-  const view = createRunView(output, services.stdout, services.clock, progressOf(folder));
+  const view = createRunView(output, services.stdout, services.clock, readJournal(folder.journal).events);
   const stops = createStopSwitch();
   const off = services.onSignal(() => onInterrupt(stops, view, which.config));
   try {

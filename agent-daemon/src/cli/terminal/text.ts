@@ -25,6 +25,20 @@ export function truncate(text: string, width: number): string {
   return `${kept}…`;
 }
 
+/** Breaks uncoloured text at blanks into at most `most` lines of `width` columns; the last one is cut when it does not end there. */
+export function wrap(text: string, width: number, most: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (lines.length < most - 1 && widthOf(rest) > width) {
+    const fitting = truncate(rest, width + 1).replace(/…$/, "");
+    const blank = fitting.lastIndexOf(" ");
+    const end = blank > 0 ? blank : Math.max(1, fitting.length - 1);
+    lines.push(rest.slice(0, end).trimEnd());
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, truncate(rest, width)];
+}
+
 export function padEnd(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - widthOf(text)));
 }

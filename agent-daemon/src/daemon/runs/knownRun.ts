@@ -4,13 +4,12 @@ import { existsSync, type FSWatcher, readFileSync, watch } from "node:fs";
 import type { ControlState } from "../../../../protocol/control.ts";
 import type { JournalEvent } from "../../../../protocol/journal.ts";
 import type { RunSnapshot, RunStatus, RunSummary } from "../../../../protocol/runView.ts";
+import { type AdvisoryWatch, watchAdvisories } from "../../runs/advisories/watch.ts";
 import { askCoordinator } from "../../runs/controlClient.ts";
 import { journalFiles } from "../../runs/journalFiles.ts";
 import { readRecipeFolder } from "../../runs/recipeCopy.ts";
 import { type RunFolder, runFolderAt } from "../../runs/runFolder.ts";
 import type { Clock } from "../../sampling/clock.ts";
-import { detectAdvisories } from "../advisories/detect.ts";
-import { type HistoryReader, readHistory } from "../advisories/history.ts";
 import { isSameProcess, startOfProcess } from "../server/processIdentity.ts";
 import { crashReportOf, isBeingReported, readExitReport, readStartedProcess } from "../supervisor/crashReport.ts";
 import { type DiskUse, diskUseOf } from "./diskUse.ts";
@@ -45,10 +44,9 @@ export class KnownRun {
   #fold = new RunFold();
   #metrics = new MetricTable();
   #recent = new RecentEvents(keptEvents);
-  #history: HistoryReader = readHistory();
+  #advisories: AdvisoryWatch;
   #process: ProcessState = { kind: "unseen" };
   #watcher: FSWatcher | null = null;
-  #advisories: { readonly key: string; readonly value: RunSummary["advisories"] } | null = null;
   #disk: DiskUse | null = null;
   #diskAt = 0;
   #recipeFolder: string | null | undefined;
@@ -59,6 +57,7 @@ export class KnownRun {
   constructor(path: string, clock: Clock) {
     this.path = path;
     this.#clock = clock;
+    this.#advisories = watchAdvisories(clock);
     this.#folder = runFolderAt(path);
     this.#tail = new JournalTail(journalFiles(this.#folder.journal), {
       event: (event) => {
@@ -69,7 +68,7 @@ export class KnownRun {
       restart: () => {
         this.#fold = new RunFold();
         this.#metrics = new MetricTable();
-        this.#history = readHistory();
+        this.#advisories = watchAdvisories(clock);
         this.#recent.beginAfter(0);
       },
       gap: (upTo) => {
@@ -220,7 +219,7 @@ export class KnownRun {
     }
     if (event.type === "step") this.#metrics.add(event);
     if (event.type === "checkpoint") this.#diskAt = 0;
-    this.#history.read(event);
+    this.#advisories.read(event);
     this.#fold.read(event);
   }
 
@@ -265,7 +264,7 @@ export class KnownRun {
       pid: live?.pid ?? null,
       error: fold.ended?.error ?? null,
       crash,
-      advisories: this.#advise(status),
+      advisories: this.#noticed(status),
     };
   }
 
@@ -290,17 +289,8 @@ export class KnownRun {
     return this.#recipeFolder;
   }
 
-  /** Anew with each event, and every half minute for phases that last too long. */
-  #advise(status: RunStatus): RunSummary["advisories"] {
-    const isGoing = status === "running" || status === "stopping";
-    const now = this.#clock.now();
-    const key = `${this.#fold.cursor} ${isGoing ? Math.floor(now / 30_000) : ""}`;
-    if (this.#advisories?.key !== key) {
-      const history = this.#history.history();
-      const looked = isGoing ? history : { ...history, phase: null };
-      this.#advisories = { key, value: detectAdvisories(looked, now).filter(({ inForce }) => inForce) };
-    }
-    return this.#advisories.value;
+  #noticed(status: RunStatus): RunSummary["advisories"] {
+    return [...this.#advisories.inForce(status === "running" || status === "stopping")];
   }
 
   #countDisk(): void {
@@ -317,7 +307,10 @@ export class KnownRun {
     const live = this.#process.kind === "live" ? this.#process.process : null;
     // How it ended may be known later than that it did.
     const report = live === null ? (readExitReport(this.#folder)?.at ?? "") : "";
-    const shown = `${this.#fold.cursor} ${this.status()} ${live?.pid ?? ""} ${report}`;
+    const status = this.status();
+    // A phase that lasts too long brings no event.
+    const noticed = this.#noticed(status).map(({ kind, from, severity }) => `${kind} ${from} ${severity}`);
+    const shown = [this.#fold.cursor, status, live?.pid ?? "", report, ...noticed].join(" ");
     if (shown === this.#last) return;
     this.#last = shown;
     for (const listener of [...this.#listeners]) listener();

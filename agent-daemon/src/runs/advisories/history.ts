@@ -1,5 +1,5 @@
 // What advisories look at: the committed steps of a run in order, and how long its phases take, read from journal events one by
-// one. It holds numbers only; a step that a resume made void is gone from it.
+// one. It holds numbers only, and a bounded count of them; a step that a resume made void is gone from it.
 import type { JournalEvent, RunPhase } from "../../../../protocol/journal.ts";
 
 export interface StepPoint {
@@ -9,7 +9,7 @@ export interface StepPoint {
 }
 
 export interface RunHistory {
-  /** Ascending in step; of several attempts at a step, the one that counts. */
+  /** Ascending in step; of several attempts at a step, the one that counts. A long run lacks those between its first and its newest. */
   readonly steps: readonly StepPoint[];
   /** The phase now; null before the first and after the end. */
   readonly phase: { readonly phase: RunPhase; readonly step: number; readonly since: number } | null;
@@ -19,6 +19,10 @@ export interface RunHistory {
 
 /** Durations kept of each phase. */
 const keptDurations = 32;
+
+/** Steps kept of a long run: the first ones, which others are compared with, and the newest, at least so many. */
+const keptFirst = 64;
+const keptNewest = 2000;
 
 export interface HistoryReader {
   read(event: JournalEvent): void;
@@ -55,6 +59,8 @@ export function readHistory(): HistoryReader {
         case "step":
           forgetFrom(event.step);
           steps.push({ step: event.step, metrics: event.metrics });
+          // Many at once, so that what is seen begins at the same step for long.
+          if (steps.length > keptFirst + 2 * keptNewest) steps.splice(keptFirst, steps.length - keptFirst - keptNewest);
           return;
         case "ended":
           phase = null;

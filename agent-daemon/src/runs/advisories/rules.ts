@@ -27,15 +27,24 @@ export type Rule = (history: RunHistory, now: number) => Seen[];
 /** Steps where `name` jumps above its usual values and above `floor`. */
 function spikes(steps: readonly StepPoint[], name: string, floor: number) {
   const found: { point: StepPoint; before: StepPoint | undefined; value: number; usual: number }[] = [];
-  for (const [index, point] of steps.entries()) {
-    const before = steps.slice(Math.max(0, index - window), index);
-    const usual = baseline(values(before, name));
-    const value = at(point, name);
+  const column = values(steps, name);
+  for (const [index, value] of column.entries()) {
+    const first = Math.max(0, index - window);
+    // No median is below the least value: most steps are done with here.
+    if (!(value > floor && value > spikeFactor * leastBetween(column, first, index))) continue;
+    const usual = baseline(column.slice(first, index));
     const bound = Math.max(floor, usual.median + spikeSpreads * usual.spread, spikeFactor * usual.median);
     if (usual.count < fewest || !(value > bound)) continue;
-    found.push({ point, before: before.at(-1), value, usual: usual.median });
+    found.push({ point: steps[index]!, before: steps[index - 1], value, usual: usual.median });
   }
   return found;
+}
+
+/** Infinite where there is none. */
+function leastBetween(column: readonly number[], from: number, to: number): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let index = from; index < to; index++) if (column[index]! < least) least = column[index]!;
+  return least;
 }
 
 /** Runs of consecutive steps for which `holds`, at least `least` long. */
@@ -43,12 +52,14 @@ function stretches(steps: readonly StepPoint[], least: number, holds: (point: St
   const found: StepPoint[][] = [];
   let open: StepPoint[] = [];
   for (const point of steps) {
-    if (holds(point)) {
+    const isNext = open.length === 0 || open.at(-1)!.step + 1 === point.step;
+    const isHeld = holds(point);
+    if (isHeld && isNext) {
       open.push(point);
       continue;
     }
     if (open.length >= least) found.push(open);
-    open = [];
+    open = isHeld ? [point] : [];
   }
   if (open.length >= least) found.push(open);
   return found;
@@ -274,25 +285,34 @@ export const clipFraction: Rule = ({ steps }) =>
     };
   });
 
-export const nonFiniteMetric: Rule = ({ steps }) =>
-  steps.flatMap((point): Seen[] => {
-    const names = Object.keys(point.metrics).filter((name) => !Number.isFinite(point.metrics[name]));
-    if (names.length === 0) return [];
-    return [
-      {
-        kind: "nonFiniteMetric",
-        severity: "warning",
-        from: point.step,
-        to: point.step,
-        sentence: `${names.join(", ")} ${names.length === 1 ? "is" : "are"} not finite in step ${point.step}.`,
-        causes: [
-          "A division by zero in a metric, or numbers of a trajectory that overflowed: look at the step's trajectories.",
-        ],
-        numbers: Object.fromEntries(names.map((name) => [name, point.metrics[name]!])),
-        links: [stepLink(point.step), ...names.slice(0, 3).map(metric)],
-      },
-    ];
-  });
+/** Consecutive steps in which the same metrics are not finite are told as one. */
+export const nonFiniteMetric: Rule = ({ steps }) => {
+  const found: { names: readonly string[]; first: StepPoint; last: StepPoint }[] = [];
+  let before: StepPoint | null = null;
+  for (const point of steps) {
+    const names: string[] = [];
+    for (const name in point.metrics) if (!Number.isFinite(point.metrics[name])) names.push(name);
+    const open = found.at(-1);
+    const isNext = open?.last === before && before?.step === point.step - 1;
+    if (open !== undefined && isNext && names.join() === open.names.join()) open.last = point;
+    else if (names.length > 0) found.push({ names, first: point, last: point });
+    before = point;
+  }
+  return found.map(
+    ({ names, first, last }): Seen => ({
+      kind: "nonFiniteMetric",
+      severity: "warning",
+      from: first.step,
+      to: last.step,
+      sentence: `${names.join(", ")} ${names.length === 1 ? "is" : "are"} not finite in ${first === last ? `step ${first.step}` : `steps ${first.step} to ${last.step}`}.`,
+      causes: [
+        "A division by zero in a metric, or numbers of a trajectory that overflowed: look at the step's trajectories.",
+      ],
+      numbers: Object.fromEntries(names.map((name) => [name, last.metrics[name]!])),
+      links: [stepLink(last.step), ...names.slice(0, 3).map(metric)],
+    }),
+  );
+};
 
 /** Shortest time after which a phase can be called stalled, in milliseconds; without earlier ones to compare with, the longer one. */
 const stallFloor = 60_000;

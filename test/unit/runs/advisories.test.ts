@@ -1,47 +1,17 @@
 // Advisories on planted trouble and on healthy runs: each rule speaks when it should, names numbers, and is silent otherwise.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { detectAdvisories } from "../../../agent-daemon/src/daemon/advisories/detect.ts";
-import { type RunHistory, readHistory, type StepPoint } from "../../../agent-daemon/src/daemon/advisories/history.ts";
 import { knownKeys } from "../../../agent-daemon/src/recipes/configKeys.ts";
+import { detectAdvisories } from "../../../agent-daemon/src/runs/advisories/detect.ts";
+import { type RunHistory, readHistory, type StepPoint } from "../../../agent-daemon/src/runs/advisories/history.ts";
 import { advisorySchema } from "../../../protocol/advisory.ts";
 import { type JournalEvent, type JournalEventBody, specialsAsWords } from "../../../protocol/journal.ts";
 import { recipeSchema } from "../../../protocol/recipe.ts";
-
-type Numbers = Record<string, number>;
-
-/** A run that learns: KL grows and levels off, entropy falls, lengths shrink, all with some noise. */
-function healthy(step: number): Record<string, number> {
-  const wave = Math.sin(7 * step) * 0.3;
-  const progress = Math.min(1, step / 15);
-  return {
-    loss: 0.05 + 0.04 * wave,
-    kl_k1: 0.4 * progress * (1 + wave),
-    kl_k3: 0.5 * progress * (1 + wave),
-    kl_old_k1: 0,
-    kl_old_k3: 0,
-    entropy: 2.3 * Math.exp(-step / 12) + 0.12,
-    grad_norm: (2 + 4 * progress) * (1 + wave),
-    reward_mean: 0.1 + 0.7 * progress + 0.1 * wave,
-    reward_min: 0,
-    reward_max: 1,
-    clip_fraction: 0,
-    mismatch_k3: 2e-11 * (1 + wave),
-    mismatch_ratio_outside: 0,
-    groups: 8,
-    zero_variance_groups: Math.round(2 + 2 * wave),
-    tokens_sampled: 1400 - 600 * progress,
-    records: 64,
-    truncated: Math.round(20 * (1 - progress)),
-    staleness_max: 0,
-    ratio_max: 1,
-    lr: 2e-5,
-  };
-}
+import { healthyMetrics, lastingTroubles, troubledJournal } from "../../support/troubledRun.ts";
 
 function run(length: number, change: (step: number, metrics: Record<string, number>) => void = () => {}): RunHistory {
   const steps: StepPoint[] = Array.from({ length }, (_, i) => {
-    const metrics = healthy(i + 1);
+    const metrics = healthyMetrics(i + 1);
     change(i + 1, metrics);
     return { step: i + 1, metrics };
   });
@@ -80,14 +50,7 @@ describe("advisories", () => {
     expect(kl!.inForce).toBe(false);
   });
 
-  it.each([
-    ["gradientNorm", (m: Numbers) => Object.assign(m, { grad_norm: 0 })],
-    ["groupsAllEqual", (m: Numbers) => Object.assign(m, { zero_variance_groups: 8 })],
-    ["entropyCollapse", (m: Numbers) => Object.assign(m, { entropy: 0.003 })],
-    ["lengthRunaway", (m: Numbers) => Object.assign(m, { tokens_sampled: 9000, truncated: 50 })],
-    ["mismatchTrend", (m: Numbers) => Object.assign(m, { mismatch_k3: 0.01 })],
-    ["clipFraction", (m: Numbers) => Object.assign(m, { clip_fraction: 0.5 })],
-  ] as const)("see %s after three steps of it, and that it is over", (kind, change) => {
+  it.each(lastingTroubles)("see %s after three steps of it, and that it is over", (kind, change) => {
     const from = (first: number, last: number) =>
       run(last === 14 ? 14 : 30, (step, metrics) => {
         if (step >= first && step <= last) change(metrics);
@@ -101,6 +64,25 @@ describe("advisories", () => {
       if (step >= 12 && step <= 14) change(metrics);
     });
     expect(detectAdvisories(later, 0).find((advisory) => advisory.kind === kind)).toMatchObject({ inForce: false });
+  });
+
+  it("cost little however long a run is, count what they see, and know its first steps", () => {
+    const reader = readHistory();
+    const trouble = (metrics: Record<string, number>) => Object.assign(metrics, { entropy: 0.003 });
+    for (const event of troubledJournal(30_000, [trouble])) reader.read(event);
+    const history = reader.history();
+    expect(history.steps.length).toBeLessThan(5000);
+    expect(history.steps[0]!.step).toBe(1);
+    expect(detectAdvisories(history, 0)).toMatchObject([{ kind: "entropyCollapse", from: 29_998, to: 30_000 }]);
+  });
+
+  it("tell of steps on end as one, and of those that are not apart", () => {
+    const steps = [1, 2, 3, 900, 901].map((step) => ({ step, metrics: { ...healthyMetrics(step), loss: Number.NaN } }));
+    const found = detectAdvisories({ steps, phase: null, durations: new Map() }, 0);
+    expect(found.map(({ from, to }) => [from, to])).toEqual([
+      [900, 901],
+      [1, 3],
+    ]);
   });
 
   it("name a metric that is not finite", () => {
@@ -124,7 +106,7 @@ describe("advisories", () => {
 
   it("follow the contract, with keys that the recipe has, whatever the numbers are", () => {
     const wild = fc.oneof(fc.double(), fc.constantFrom(0, 1, 8, Number.NaN, Number.POSITIVE_INFINITY));
-    const names = Object.keys(healthy(1));
+    const names = Object.keys(healthyMetrics(1));
     const keys = new Set(knownKeys(recipeSchema).all);
     fc.assert(
       fc.property(
