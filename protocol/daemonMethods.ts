@@ -164,6 +164,12 @@ interface Method {
   readonly result: z.ZodType;
 }
 
+/** A trajectory beside another: the first turn and sampled token that differ; null: none does. */
+const comparedSchema = z.object({
+  row: trajectoryRowSchema,
+  parts: z.object({ turn: count, token: count }).nullable(),
+});
+
 export const daemonMethods = {
   hello: {
     params: z.object({
@@ -321,12 +327,15 @@ export const daemonMethods = {
       next: count.nullable(),
     }),
   },
-  /** The group's other trajectories, and the first sampled token where each parts from this one. */
+  /** The group's other trajectories, and where each parts from this one. */
   "trajectory/siblings": {
     params: z.object({ source: trajectorySourceSchema }),
-    result: z.object({
-      rows: z.array(z.object({ row: trajectoryRowSchema, parts: z.object({ turn: count, token: count }).nullable() })),
-    }),
+    result: z.object({ rows: z.array(comparedSchema) }),
+  },
+  /** Any others beside this one, of whatever run or file, and where each parts from it. */
+  "trajectory/diff": {
+    params: z.object({ source: trajectorySourceSchema, others: z.array(trajectorySourceSchema).min(1).max(8) }),
+    result: z.object({ rows: z.array(comparedSchema) }),
   },
   "trajectory/image": { params: z.object({ source: trajectorySourceSchema, handle: z.string() }), result: bulk },
   /** Trajectories of a file that another tool wrote, or that was exported here. */

@@ -97,6 +97,7 @@ export const pageMethods = [
   "trajectory/extreme",
   "trajectory/search",
   "trajectory/siblings",
+  "trajectory/diff",
   "trajectory/image",
   "file/open",
 ] as const;

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { extremeOf, type OpenTrajectory } from "../../../agent-daemon/src/daemon/trajectories/openTrajectory.ts";
+import { partingPlace } from "../../../agent-daemon/src/daemon/trajectories/parting.ts";
 import { listRecords, recordsOfStep } from "../../../agent-daemon/src/daemon/trajectories/recordRows.ts";
 import {
   openRecordTrajectory,
@@ -194,13 +195,14 @@ describe("a record as a view reads it", () => {
     const own = whole.calls.flatMap(({ output }) => Array.from(output));
     const siblings = await view.siblings();
     expect(siblings.length).toBe(3);
-    for (const { row: sibling, parts } of siblings) {
-      const other = (await loadTrajectory(source.store, source.blobs, sibling.id)).calls.flatMap(({ output }) =>
-        Array.from(output),
-      );
+    for (const sibling of siblings) {
+      const beside = await open(sibling.id);
+      const other = beside.whole.calls.flatMap(({ output }) => Array.from(output));
       const differs = own.findIndex((id, i) => id !== other[i]);
+      const parts = await partingPlace(view, beside.view);
       expect(parts?.token ?? -1).toBe(differs < 0 && other.length > own.length ? own.length : differs);
     }
+    expect(await partingPlace(view, view)).toBeNull();
   });
 
   it("refuses turns and records that are not there, by code", async () => {

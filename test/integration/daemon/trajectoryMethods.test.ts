@@ -97,3 +97,20 @@ it("opens files of other tools like records: list, turns, tokens, search and sib
   }
   await expect(call("file/open", { path: `${path}.none` })).rejects.toMatchObject({ code: "IMPORT_FILE_UNREADABLE" });
 });
+
+it("compares any two trajectories: of two tasks from their question on, of a run and a file from the first turn", async () => {
+  const { folder, call } = await client();
+  const { rows } = await call("trajectories/ofStep", { folder, step: 1 });
+  const mine = rows[0]!;
+  const other = rows.find(({ task }) => task !== mine.task)!;
+  const file = { kind: "file" as const, path: dataPath("verifiers-v1", "traces.jsonl"), index: 0 };
+  const answer = await call("trajectory/diff", { source: mine.source, others: [other.source, file, mine.source] });
+  expect(answer.rows.map(({ row }) => row.source)).toEqual([other.source, file, mine.source]);
+  expect(answer.rows.map(({ parts }) => parts)).toEqual([{ turn: 0, token: 0 }, { turn: 0, token: 0 }, null]);
+  const same = await call("trajectory/diff", { source: file, others: [file] });
+  expect(same.rows[0]!.parts).toBeNull();
+  const gone = { ...file, path: `${file.path}.none` };
+  await expect(call("trajectory/diff", { source: mine.source, others: [gone] })).rejects.toMatchObject({
+    code: "IMPORT_FILE_UNREADABLE",
+  });
+});

@@ -3,16 +3,19 @@
 import type { DaemonResult } from "../../../../protocol/daemonMethods.ts";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 import type { Waterfall } from "../../../../protocol/runView.ts";
-import type { TokenColumnName, TrajectorySource } from "../../../../protocol/trajectoryView.ts";
+import type { TokenColumnName, TrajectoryRow, TrajectorySource } from "../../../../protocol/trajectoryView.ts";
 import { explainZeroLoss } from "../explainZeroLoss.ts";
 import { fileRow, openFileTrajectory } from "../trajectories/fileTrajectory.ts";
 import { createOpenFiles } from "../trajectories/openFiles.ts";
 import type { OpenTrajectory } from "../trajectories/openTrajectory.ts";
+import { partingPlace } from "../trajectories/parting.ts";
 import { listRecords, recordsOfStep } from "../trajectories/recordRows.ts";
 import { openRecordTrajectory, type RecordSource } from "../trajectories/recordTrajectory.ts";
 import { openRunReaders } from "../trajectories/runReaders.ts";
 import { runWaterfall, stepWaterfall, type WaterfallSource } from "../waterfall.ts";
 import type { CreateMethods, MethodCall, MethodSession } from "./methodTypes.ts";
+
+type Compared = DaemonResult<"trajectory/diff">["rows"][number];
 
 interface Opened {
   readonly trajectory: Promise<OpenTrajectory>;
@@ -96,6 +99,25 @@ export const trajectoryMethods: CreateMethods = ({ runs, clock }) => {
     return { trajectory, viewers, release: () => release() };
   };
 
+  /** For as long as the work takes, and without hearing of its changes. */
+  const passing = async <T>(source: TrajectorySource, work: (trajectory: OpenTrajectory) => Promise<T>): Promise<T> => {
+    const known = opened.get(JSON.stringify(source));
+    if (known !== undefined) return await work(await known.trajectory);
+    const { trajectory, release } = open(source, "");
+    try {
+      return await work(await trajectory);
+    } finally {
+      await trajectory.then((each) => each.dispose()).catch(() => {});
+      release();
+    }
+  };
+
+  const compared = async (own: OpenTrajectory, rows: readonly TrajectoryRow[]): Promise<Compared[]> => {
+    const all: Compared[] = [];
+    for (const row of rows) all.push({ row, parts: await passing(row.source, (other) => partingPlace(own, other)) });
+    return all;
+  };
+
   const read = <T>(folder: string, work: (source: RecordSource) => Promise<T>) =>
     readers.read(runs.folder(folder), work);
 
@@ -125,9 +147,20 @@ export const trajectoryMethods: CreateMethods = ({ runs, clock }) => {
         (await trajectoryOf(source, call)).extreme(column as TokenColumnName, row, most),
       "trajectory/search": async ({ source, text, fromTurn, limit }, call) =>
         (await trajectoryOf(source, call)).search(text, fromTurn, limit),
-      "trajectory/siblings": async ({ source }, call) => ({
-        rows: await (await trajectoryOf(source, call)).siblings(),
-      }),
+      "trajectory/siblings": async ({ source }, call) => {
+        const own = await trajectoryOf(source, call);
+        return { rows: await compared(own, await own.siblings()) };
+      },
+      "trajectory/diff": async ({ source, others }, call) => {
+        const own = await trajectoryOf(source, call);
+        const rows: Compared[] = [];
+        for (const other of others) {
+          await passing(other, async (trajectory) => {
+            rows.push({ row: trajectory.outline().row, parts: await partingPlace(own, trajectory) });
+          });
+        }
+        return { rows };
+      },
       "trajectory/image": async ({ source, handle }, call) =>
         call.session.bulk(await (await trajectoryOf(source, call)).image(handle)),
       "file/open": async ({ path }, { session }) => {

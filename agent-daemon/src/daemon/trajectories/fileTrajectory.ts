@@ -17,16 +17,12 @@ import {
   extremeOf,
   type OpenTrajectory,
   type SearchResult,
-  type Siblings,
   type TokenRequest,
 } from "./openTrajectory.ts";
 import { cutParts } from "./recordTurns.ts";
 
 /** Turns read at once when all of them have to be looked at. */
 const pageTurns = 256;
-
-/** Turns of two trajectories compared to find where they part. */
-const comparedTurns = 1000;
 
 export function fileRow(path: string, index: number, summary: TrajectorySummary): TrajectoryRow {
   return {
@@ -108,6 +104,11 @@ class FileTrajectory implements OpenTrajectory {
       metadata: { format: facts.format, ...facts.metadata },
       tools: facts.tools,
     };
+  }
+
+  indexed(): Promise<void> {
+    // What made reading on impossible is told with the file; what was found is there.
+    return this.file.indexed.catch(() => {});
   }
 
   async turns(from: number, to: number): Promise<TurnView[]> {
@@ -219,29 +220,13 @@ class FileTrajectory implements OpenTrajectory {
     return { hits: found, next };
   }
 
-  async siblings(): Promise<Siblings> {
-    const all = this.file.trajectories();
+  siblings(): Promise<TrajectoryRow[]> {
     const own = this.summary;
-    const rows: Siblings = [];
-    for (const [index, other] of all.entries()) {
+    const rows = this.file.trajectories().flatMap((other, index) => {
       const together = own.group === null ? other.record === own.record : other.group === own.group;
-      if (index === this.index || !together) continue;
-      rows.push({ row: fileRow(this.file.path, index, other), parts: await this.partsFrom(index) });
-    }
-    return rows;
-  }
-
-  /** The first turn whose text is another one; null when none of the first thousand is. */
-  private async partsFrom(other: number): Promise<{ turn: number; token: number } | null> {
-    for (let from = 0; from < comparedTurns; from += pageTurns) {
-      const [mine, theirs] = await Promise.all(
-        [this.index, other].map((index) => this.file.turns(index, from, from + pageTurns)),
-      );
-      for (let i = 0; i < Math.max(mine!.length, theirs!.length); i++)
-        if (said(mine![i]) !== said(theirs![i])) return { turn: from + i, token: this.places[from + i] ?? 0 };
-      if (mine!.length < pageTurns) return null;
-    }
-    return null;
+      return index !== this.index && together ? [fileRow(this.file.path, index, other)] : [];
+    });
+    return Promise.resolve(rows);
   }
 
   async image(handle: string): Promise<BulkAnswer> {
@@ -265,11 +250,6 @@ class FileTrajectory implements OpenTrajectory {
     return Promise.resolve();
   }
 }
-
-const said = (turn: ImportedTurn | undefined) =>
-  turn === undefined
-    ? ""
-    : JSON.stringify([turn.role, turn.parts, turn.toolCalls.map(({ name, arguments: text }) => [name, text])]);
 
 function partsOf(turn: number, { parts }: ImportedTurn): TurnPart[] {
   return parts.flatMap((part, index): TurnPart[] => {

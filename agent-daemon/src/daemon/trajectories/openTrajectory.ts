@@ -2,7 +2,12 @@
 // read piece by piece; nothing here may need the whole trajectory in memory.
 import type { BulkArray } from "../../../../protocol/bulkFrame.ts";
 import type { DaemonResult } from "../../../../protocol/daemonMethods.ts";
-import type { TokenColumnName, TrajectoryOutline, TurnView } from "../../../../protocol/trajectoryView.ts";
+import type {
+  TokenColumnName,
+  TrajectoryOutline,
+  TrajectoryRow,
+  TurnView,
+} from "../../../../protocol/trajectoryView.ts";
 
 /** Arrays and what is small beside them, for one bulk frame. */
 export interface BulkAnswer {
@@ -22,10 +27,11 @@ export interface TokenRequest {
 export type Extreme = DaemonResult<"trajectory/extreme">;
 export type ExtremeKind = "least" | "greatest" | "absolute";
 export type SearchResult = DaemonResult<"trajectory/search">;
-export type Siblings = DaemonResult<"trajectory/siblings">["rows"];
 
 export interface OpenTrajectory {
   outline(): TrajectoryOutline;
+  /** Resolves when all that is stored of it now can be read, however large it is; what comes later is not waited for. */
+  indexed(): Promise<void>;
   /** Turns [from, to) of those that are there. */
   turns(from: number, to: number): Promise<TurnView[]>;
   /** Characters [from, to) of a part that a turn shows cut. */
@@ -34,7 +40,8 @@ export interface OpenTrajectory {
   tokens(request: TokenRequest): Promise<BulkAnswer>;
   extreme(column: TokenColumnName, row: string | null, most: ExtremeKind): Promise<Extreme>;
   search(text: string, fromTurn: number, limit: number): Promise<SearchResult>;
-  siblings(): Promise<Siblings>;
+  /** The other trajectories of its group. */
+  siblings(): Promise<TrajectoryRow[]>;
   image(handle: string): Promise<BulkAnswer>;
   dispose(): Promise<void>;
 }

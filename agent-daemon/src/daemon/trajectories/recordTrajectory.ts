@@ -9,6 +9,7 @@ import type { RecordDataColumnName, RecordDataDocument } from "../../../../proto
 import {
   type TokenColumnName,
   type TrajectoryOutline,
+  type TrajectoryRow,
   type TurnView,
   tokenColumnNames,
 } from "../../../../protocol/trajectoryView.ts";
@@ -24,7 +25,6 @@ import {
   extremeOf,
   type OpenTrajectory,
   type SearchResult,
-  type Siblings,
   type TokenRequest,
 } from "./openTrajectory.ts";
 import { type CallEntry, RecordIndex } from "./recordIndex.ts";
@@ -76,6 +76,7 @@ class RecordTrajectory implements OpenTrajectory {
   })[] = [];
   private columns: readonly string[] = [];
   private complete = false;
+  private reading: Promise<void> = Promise.resolve();
   private closed = false;
   private gradient: { readonly step: string; readonly rows: ReadonlyMap<string, Float64Array> } | null = null;
 
@@ -100,7 +101,11 @@ class RecordTrajectory implements OpenTrajectory {
     await this.readRows();
     const next = await this.readCalls(undefined);
     if (next === null) this.complete = ended.has(record.status);
-    else void this.readOn(next);
+    else {
+      this.reading = this.readOn(next);
+      // Whoever waits for it hears of a failure; nobody has to.
+      this.reading.catch(() => {});
+    }
   }
 
   /** One page of calls into the index; gives where the next page begins. */
@@ -175,6 +180,10 @@ class RecordTrajectory implements OpenTrajectory {
       this.kept.delete(id);
     }
     return found;
+  }
+
+  indexed(): Promise<void> {
+    return this.reading;
   }
 
   async turns(from: number, to: number): Promise<TurnView[]> {
@@ -304,38 +313,10 @@ class RecordTrajectory implements OpenTrajectory {
     return { hits: hits.slice(0, limit), next: null };
   }
 
-  async siblings(): Promise<Siblings> {
+  async siblings(): Promise<TrajectoryRow[]> {
     const { store, folder } = this.source;
     const records = await allDocuments(store.records, { run: this.record.run, task: this.record.task });
-    const own = await this.outputs(this.id);
-    const rows: Siblings = [];
-    for (const record of records) {
-      if (record.id === this.id) continue;
-      const row = recordRow(folder, record, this.task, null);
-      rows.push({ row, parts: this.partsAt(own, await this.outputs(record.id)) });
-    }
-    return rows;
-  }
-
-  private async outputs(record: string): Promise<Int32Array> {
-    const calls = await allDocuments(this.source.store.calls, { record });
-    const columns = await Promise.all(calls.map(({ output }) => decodeColumn(this.source.blobs, output, "i32")));
-    const all = new Int32Array(columns.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const column of columns) {
-      all.set(column, at);
-      at += column.length;
-    }
-    return all;
-  }
-
-  /** The first sampled token in which two trajectories differ; null when one is the other. */
-  private partsAt(own: Int32Array, other: Int32Array): { turn: number; token: number } | null {
-    let token = 0;
-    while (token < own.length && token < other.length && own[token] === other[token]) token++;
-    if (token === own.length && token === other.length) return null;
-    const [entry] = this.index.withTokens(Math.min(token, own.length - 1), own.length);
-    return { turn: entry === undefined ? 0 : entry.firstTurn + entry.messages, token };
+    return records.filter(({ id }) => id !== this.id).map((record) => recordRow(folder, record, this.task, null));
   }
 
   image(handle: string): Promise<BulkAnswer> {
