@@ -21,6 +21,9 @@ export const protocolVersion = 1;
 const count = z.int().min(0);
 const folder = z.string().min(1);
 const empty = z.object({});
+/** What of a turn a found text stands in. */
+export const searchPlaces = ["part", "toolName", "toolCall"] as const;
+export type SearchPlace = (typeof searchPlaces)[number];
 const bulk = z.object({
   /** Id of the frame that comes on the bulk channel. */
   bulk: count,
@@ -313,7 +316,10 @@ export const daemonMethods = {
     }),
     result: z.object({ token: count, value: z.number() }).nullable(),
   },
-  /** Occurrences of a text, in order, from a turn on; at most `limit`. */
+  /**
+   * Occurrences of a text, in order, from a turn on; at most `limit`. `part` is the number of the turn's part, or of its tool call
+   * where the text stands in a call's name or arguments.
+   */
   "trajectory/search": {
     params: z.object({
       source: trajectorySourceSchema,
@@ -322,9 +328,19 @@ export const daemonMethods = {
       limit: z.int().min(1).max(1000),
     }),
     result: z.object({
-      hits: z.array(z.object({ turn: count, part: count, at: count, excerpt: z.string() })),
+      hits: z.array(
+        z.object({
+          turn: count,
+          in: z.enum(searchPlaces).default("part"),
+          part: count,
+          at: count,
+          excerpt: z.string(),
+        }),
+      ),
       /** Turn to go on from; null: searched to the end. */
       next: count.nullable(),
+      /** A turn has more places than are listed of one turn. */
+      cut: z.boolean().default(false),
     }),
   },
   /** The group's other trajectories, and where each parts from this one. */

@@ -155,8 +155,12 @@ export const journalEventSchema = z.intersection(envelopeSchema, eventBodySchema
 export type JournalEvent = z.infer<typeof journalEventSchema>;
 export type JournalEventOf<Type extends JournalEventBody["type"]> = Extract<JournalEvent, { readonly type: Type }>;
 
-/** For JSON.stringify: numbers that JSON lacks become the words that journalNumberSchema reads. */
+/**
+ * For JSON.stringify: numbers that JSON lacks become the words that journalNumberSchema reads, and an integer that a number cannot
+ * hold becomes its digits.
+ */
 export function specialsAsWords(_key: string, value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
 }
 

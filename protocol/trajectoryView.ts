@@ -61,6 +61,8 @@ export const trajectoryOutlineSchema = z.object({
   complete: z.boolean(),
   /** Bytes read of how many, while a file is indexed. */
   progress: z.object({ done: z.number(), total: z.number() }).nullable(),
+  /** Of a file: how many trajectories it has, as far as it was read. */
+  inFile: count.optional(),
   branches: z.array(branchSchema),
   /** Sampled tokens of all turns; null when the source has none. */
   tokenCount: count.nullable(),
@@ -69,6 +71,7 @@ export const trajectoryOutlineSchema = z.object({
   /** Steps that trained it: token columns exist for each. */
   trained: z.array(z.object({ step: count, attempt: count, pass: count, row: z.string() })),
   reward: z.record(z.string(), z.union([journalNumberSchema, z.string(), z.null()])),
+  /** This and the values below have no bigint: withoutBigints made them, jsonText shows them with every digit. */
   payload: jsonObjectSchema.nullable(),
   fields: jsonObjectSchema,
   /** Format and whatever else the file says about the trajectory. */

@@ -160,12 +160,18 @@ export function handlersOf(trajectory: BenchTrajectory): Record<string, BenchHan
     "trajectory/search": ({ text, fromTurn, limit }: { text: string; fromTurn: number; limit: number }) => {
       const hits: object[] = [];
       for (let turn = fromTurn; turn < trajectory.outline.turnCount; turn++) {
-        if (hits.length >= limit) return { hits, next: turn };
+        if (hits.length >= limit) return { hits, next: turn, cut: false };
         const within = trajectory.text(turn, 0);
         for (let at = within.indexOf(text); at >= 0; at = within.indexOf(text, at + 1))
-          hits.push({ turn, part: 0, at, excerpt: within.slice(Math.max(0, at - 20), at + text.length + 20) });
+          hits.push({
+            turn,
+            in: "part",
+            part: 0,
+            at,
+            excerpt: within.slice(Math.max(0, at - 20), at + text.length + 20),
+          });
       }
-      return { hits, next: null };
+      return { hits, next: null, cut: false };
     },
     "trajectory/siblings": () => ({
       rows: [1, 2, 3, 4].map((sample) => ({

@@ -1,5 +1,7 @@
 // What is known of the trajectory as a whole: rewards, facts, its task, and what its source says besides.
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { jsonText } from "../../protocol/json.ts";
 import { countText, numberText } from "../shared/text.ts";
 import { LongText } from "./longText.tsx";
 import type { InspectorPage } from "./page.ts";
@@ -82,8 +84,8 @@ function Facts({ facts }: { readonly facts: readonly (readonly [string, string])
 }
 
 function Json({ page, title, value }: PageProps & { readonly title: string; readonly value: unknown }) {
+  const text = useMemo(() => jsonText(value), [value]);
   if (value === null || (typeof value === "object" && Object.keys(value as object).length === 0)) return null;
-  const text = JSON.stringify(value, null, 2);
   return (
     <Section title={title}>
       <LongText

@@ -5,6 +5,7 @@ import { PageFrame, ProblemBanner } from "../shared/pageFrame.tsx";
 import { countText, numberText, percentText } from "../shared/text.ts";
 import { Details } from "./details.tsx";
 import { Dialogs } from "./dialogs.tsx";
+import { listenForKeys, searchId } from "./keys.ts";
 import type { InspectorPage } from "./page.ts";
 import { SearchHits } from "./searchHits.tsx";
 import { Siblings } from "./siblings.tsx";
@@ -13,13 +14,10 @@ import { TurnList } from "./turnList.tsx";
 import { TurnPane } from "./turnPane.tsx";
 import { modes } from "./view.ts";
 import { inspectorWords } from "./words.ts";
-import { jumpToWorst } from "./worst.ts";
 
 export interface PageProps {
   readonly page: InspectorPage;
 }
-
-const searchId = "inspector-search";
 
 export function Inspector({ page }: PageProps) {
   useEffect(() => listenForKeys(page), []);
@@ -101,6 +99,7 @@ function Header({ page }: PageProps) {
           {tokenCount !== null && <span>{words.tokensOf(countText(tokenCount))}</span>}
         </span>
       </div>
+      <InFile page={page} />
       <div class="tools">
         <TextField
           id={searchId}
@@ -158,6 +157,35 @@ function Header({ page }: PageProps) {
   );
 }
 
+/** Which trajectory of the file this is, and the way to the others. */
+function InFile({ page }: PageProps) {
+  const words = inspectorWords();
+  const source = page.source.value;
+  const count = page.outline.value?.inFile ?? 0;
+  if (source.kind !== "file" || count < 2) return null;
+  return (
+    <div class="in-file">
+      <Button
+        look="icon"
+        label={`${words.previousTrajectory} ([)`}
+        disabled={source.index === 0}
+        onPress={() => page.stepTrajectory(-1)}
+      >
+        ‹
+      </Button>
+      <span class="muted">{words.inFile(countText(source.index + 1), countText(count))}</span>
+      <Button
+        look="icon"
+        label={`${words.nextTrajectory} (])`}
+        disabled={source.index + 1 >= count}
+        onPress={() => page.stepTrajectory(1)}
+      >
+        ›
+      </Button>
+    </div>
+  );
+}
+
 function Branches({ page }: PageProps) {
   const words = inspectorWords();
   const branches = page.outline.value?.branches ?? [];
@@ -185,53 +213,4 @@ function Branches({ page }: PageProps) {
       })}
     </nav>
   );
-}
-
-/** @returns ends it */
-function listenForKeys(page: InspectorPage): () => void {
-  const stepTurn = (by: number) => {
-    const order = page.order.peek();
-    const place = Math.max(0, Math.min(order.count - 1, order.placeOf(page.view.peek().turn) + by));
-    if (order.count > 0) page.chooseTurn(order.turnAt(place));
-  };
-  const stepCell = (by: number) => {
-    const { turn, cell } = page.view.peek();
-    const found = page.turns.peek().get(turn);
-    if (found === undefined) return;
-    const images = found.parts.filter((part) => part.kind === "image").length;
-    const count = images + (found.tokens?.length ?? 0);
-    page.hover.value = null;
-    page.change({ cell: Math.max(0, Math.min(count - 1, cell + by)) });
-  };
-  const actions: Readonly<Record<string, () => void>> = {
-    j: () => stepTurn(1),
-    k: () => stepTurn(-1),
-    l: () => stepCell(1),
-    h: () => stepCell(-1),
-    "/": () => document.getElementById(searchId)?.focus(),
-    n: () => void page.search.step(1),
-    N: () => void page.search.step(-1),
-    g: () => {
-      page.dialog.value = "go";
-    },
-    w: () => void jumpToWorst(page),
-    "?": () => {
-      page.dialog.value = "help";
-    },
-  };
-  const onKey = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || page.outline.peek() === null) return;
-    const [target] = event.composedPath();
-    if (target instanceof Element && target.closest("input, textarea, select, [contenteditable], dialog") !== null)
-      return;
-    // A dropdown chooses by first letters.
-    if (event.composedPath().some((part) => part instanceof Element && part.localName === "vscode-dropdown")) return;
-    const mode = modes[Number(event.key) - 1];
-    const action = mode === undefined ? actions[event.key] : () => page.change({ mode });
-    if (action === undefined) return;
-    event.preventDefault();
-    action();
-  };
-  document.addEventListener("keydown", onKey);
-  return () => document.removeEventListener("keydown", onKey);
 }

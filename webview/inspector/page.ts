@@ -1,5 +1,6 @@
 // The inspector's state in one place: which trajectory, what of it is here, what was chosen. Components read its signals and call it.
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { SearchPlace } from "../../protocol/daemonMethods.ts";
 import type { PageState } from "../../protocol/pageHost.ts";
 import type { TrajectoryOutline, TrajectorySource, TurnView } from "../../protocol/trajectoryView.ts";
 import { beginHostSession } from "../shared/hostSession.ts";
@@ -18,6 +19,8 @@ import { inspectorWords } from "./words.ts";
 /** Place of a text that is to be seen: a hit of a search. */
 export interface Mark {
   readonly turn: number;
+  readonly in: SearchPlace;
+  /** Number of the part, or of the tool call. */
   readonly part: number;
   readonly at: number;
   readonly length: number;
@@ -43,6 +46,8 @@ export interface InspectorPage {
   readonly problem: Signal<Problem | null>;
   change(part: Partial<View>): void;
   chooseTurn(turn: number, cell?: number): void;
+  /** Another trajectory of the same file, by its place before or behind this one. */
+  stepTrajectory(by: 1 | -1): void;
   /** By number in the trajectory; finds its turn. */
   chooseToken(token: number): Promise<void>;
   copy(text: string): void;
@@ -157,6 +162,13 @@ export function openPage(client: PageClient, transport: Transport): InspectorPag
     const other = within(view.peek().branch) ? view.peek().branch : branches.findIndex((_, branch) => within(branch));
     change({ turn, cell, branch: Math.max(0, other) });
   };
+  const stepTrajectory = (by: 1 | -1) => {
+    const from = source.peek();
+    const count = outline.peek()?.inFile ?? 0;
+    if (from.kind !== "file" || from.index + by < 0 || from.index + by >= count) return;
+    const { column, mode, exact } = view.peek();
+    show({ page: "inspector", source: { ...from, index: from.index + by }, view: { column, mode, exact } });
+  };
   const turnAt = async (turn: number) => {
     await turns.peek().want(turn, turn + 1);
     return turns.peek().get(turn);
@@ -193,7 +205,7 @@ export function openPage(client: PageClient, transport: Transport): InspectorPag
       client.call("trajectory/search", { source: source.peek(), text, fromTurn, limit }, { signal: abort }),
     onError: report,
     onChoose: (hit, length) => {
-      mark.value = { turn: hit.turn, part: hit.part, at: hit.at, length };
+      mark.value = { turn: hit.turn, in: hit.in, part: hit.part, at: hit.at, length };
       chooseTurn(hit.turn);
       change({ mode: "chat" });
     },
@@ -217,6 +229,7 @@ export function openPage(client: PageClient, transport: Transport): InspectorPag
     problem,
     change,
     chooseTurn,
+    stepTrajectory,
     chooseToken,
     copy: (text) => {
       client.call("host/copy", { text }).then(() => say(inspectorWords().copied), report);

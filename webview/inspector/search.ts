@@ -10,6 +10,8 @@ export interface SearchState {
   readonly hits: readonly Hit[];
   /** Turn to go on from; null: searched to the end. */
   readonly next: number | null;
+  /** A turn has more places than are listed. */
+  readonly cut: boolean;
   readonly running: boolean;
   readonly current: number;
 }
@@ -32,7 +34,7 @@ interface SearchParts {
 
 const pageHits = 200;
 const mostHits = 5000;
-const none: SearchState = { text: "", hits: [], next: null, running: false, current: -1 };
+const none: SearchState = { text: "", hits: [], next: null, cut: false, running: false, current: -1 };
 
 export function openSearch({ find, onError, onChoose }: SearchParts): Search {
   const state = signal<SearchState>(none);
@@ -44,10 +46,17 @@ export function openSearch({ find, onError, onChoose }: SearchParts): Search {
     const before = state.peek();
     state.value = { ...before, running: true };
     try {
-      const { hits, next } = await find(before.text, fromTurn, pageHits, abort);
+      const { hits, next, cut } = await find(before.text, fromTurn, pageHits, abort);
       if (abort.aborted) return;
       const all = [...state.peek().hits, ...hits];
-      state.value = { ...state.peek(), hits: all, next: all.length >= mostHits ? null : next, running: false };
+      const full = all.length >= mostHits && next !== null;
+      state.value = {
+        ...state.peek(),
+        hits: all,
+        next: full ? null : next,
+        cut: state.peek().cut || cut || full,
+        running: false,
+      };
     } catch (error) {
       if (abort.aborted) return;
       state.value = { ...state.peek(), running: false };

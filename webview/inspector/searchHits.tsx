@@ -8,7 +8,7 @@ import { inspectorWords } from "./words.ts";
 
 export function SearchHits({ page }: { readonly page: InspectorPage }) {
   const words = inspectorWords();
-  const { hits, next, running, current, text } = page.search.state.value;
+  const { hits, next, cut, running, current, text } = page.search.state.value;
   const handle = useRef<VirtualListHandle>(null);
   useEffect(() => {
     if (current >= 0) handle.current?.scrollToIndex(current);
@@ -57,6 +57,7 @@ export function SearchHits({ page }: { readonly page: InspectorPage }) {
           return (
             <div class="turn-line">
               <span class="turn-role">{words.turn(countText(hit.turn + 1))}</span>
+              <span class="muted">{hit.in === "part" ? "" : words.call}</span>
               <span class="turn-snippet muted">
                 {hit.excerpt.slice(0, Math.max(0, at))}
                 <mark>{at < 0 ? hit.excerpt : hit.excerpt.slice(at, at + text.length)}</mark>
@@ -66,6 +67,11 @@ export function SearchHits({ page }: { readonly page: InspectorPage }) {
           );
         }}
       />
+      {cut && (
+        <p class="hits-cut muted" role="note">
+          {words.hitsCut}
+        </p>
+      )}
       {next !== null && !running && <Button onPress={() => void page.search.more()}>{words.moreHits}</Button>}
     </div>
   );

@@ -1,6 +1,6 @@
 // Other trajectories of the group beside this one, each from the first token where it parts. Text only: their strips are a click away.
 import { useEffect, useState } from "preact/hooks";
-import type { TrajectorySource } from "../../protocol/trajectoryView.ts";
+import type { TrajectoryRow, TrajectorySource } from "../../protocol/trajectoryView.ts";
 import { tokenTextSchema } from "../../protocol/trajectoryView.ts";
 import { Button, Checkbox } from "../shared/controls.tsx";
 import type { ResultOf } from "../shared/rpc.ts";
@@ -54,30 +54,15 @@ export function Siblings({ page }: PageProps) {
               disabled={!chosen.includes(row.id) && chosen.length >= mostBeside}
               onChange={(now) => setChosen(now ? [...chosen, row.id] : chosen.filter((id) => id !== row.id))}
             >
-              {row.sample === null ? row.id : `#${row.sample}`} {numberText(row.score)}
+              {nameOf(row)}
+              {row.score !== null && <span class="muted"> {words.scoreIs(numberText(row.score))}</span>}
             </Checkbox>
           ))}
       </div>
       <div class="sibling-columns">
-        <Column
-          page={page}
-          source={own.source}
-          title={words.thisOne}
-          score={own.score}
-          status={own.status}
-          parts={ownParts}
-          own
-        />
+        <Column page={page} row={own} title={words.thisOne(nameOf(own))} parts={ownParts} own />
         {shown.map(({ row, parts }) => (
-          <Column
-            key={row.id}
-            page={page}
-            source={row.source}
-            title={row.sample === null ? row.id : `#${row.sample}`}
-            score={row.score}
-            status={row.status}
-            parts={parts}
-          />
+          <Column key={row.id} page={page} row={row} title={nameOf(row)} parts={parts} />
         ))}
       </div>
     </div>
@@ -85,10 +70,8 @@ export function Siblings({ page }: PageProps) {
 }
 
 interface ColumnProps extends PageProps {
-  readonly source: TrajectorySource;
+  readonly row: TrajectoryRow;
   readonly title: string;
-  readonly score: number | null;
-  readonly status: string;
   readonly parts: Sibling["parts"];
   readonly own?: boolean;
 }
@@ -99,8 +82,19 @@ interface Texts {
   readonly goesOn: boolean;
 }
 
-function Column({ page, source, title, score, status, parts, own = false }: ColumnProps) {
+/** By its number in the group where it has one. */
+function nameOf({ id, sample }: TrajectoryRow): string {
+  return sample === null ? id : inspectorWords().sampleNumber(countText(sample));
+}
+
+function Column({ page, row, title, parts, own = false }: ColumnProps) {
   const words = inspectorWords();
+  const { source, score, status, outputTokens } = row;
+  const facts = [
+    score === null ? null : words.scoreIs(numberText(score)),
+    status,
+    outputTokens === null ? null : words.tokensOf(countText(outputTokens)),
+  ].filter((fact) => fact !== null && fact !== "");
   const [texts, setTexts] = useState<Texts | null>(null);
   const [more, setMore] = useState(1);
   useEffect(() => {
@@ -112,12 +106,12 @@ function Column({ page, source, title, score, status, parts, own = false }: Colu
   }, [more, parts?.token]);
   return (
     <section class="sibling" aria-label={title}>
-      <h2>
-        {title}{" "}
-        <span class="muted">
-          {status} {score !== null && numberText(score)}
-        </span>
-      </h2>
+      <h2>{title}</h2>
+      <p class="facts muted">
+        {facts.map((fact) => (
+          <span key={fact}>{fact}</span>
+        ))}
+      </p>
       <p class="muted">
         {parts === null ? words.same : words.partsAt(countText(parts.token), countText(parts.turn + 1))}
       </p>

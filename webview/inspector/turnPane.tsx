@@ -1,10 +1,11 @@
 // The chosen turn: as chat (reasoning folded, images, tool calls with their results) or raw, as the model was shown it.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { SearchPlace } from "../../protocol/daemonMethods.ts";
 import type { TurnPart, TurnView } from "../../protocol/trajectoryView.ts";
 import { countText, durationText, numberText } from "../shared/text.ts";
 import { ImagePart } from "./imagePart.tsx";
 import { LongText } from "./longText.tsx";
-import type { InspectorPage } from "./page.ts";
+import type { InspectorPage, Mark } from "./page.ts";
 import { inspectorWords } from "./words.ts";
 
 interface TurnProps {
@@ -49,7 +50,7 @@ function TurnFacts({ turn }: TurnProps) {
       ? null
       : words.policy(versions.min === versions.max ? `${versions.min}` : `${versions.min}–${versions.max}`),
     turn.temperature === null ? null : words.temperature(numberText(turn.temperature)),
-    turn.finishReason,
+    turn.finishReason === null ? null : words.finish(turn.finishReason),
     turn.started === null || turn.ended === null ? null : durationText(Math.max(0, turn.ended - turn.started)),
     turn.result?.milliseconds == null ? null : durationText(turn.result.milliseconds),
     turn.demonstration ? words.demonstration : null,
@@ -151,8 +152,7 @@ function textParts(parts: readonly TurnPart[]): NumberedPart[] {
 function Part({ page, turn, part: { number, part, cut } }: TurnProps & { readonly part: NumberedPart }) {
   const words = inspectorWords();
   if (part.kind === "image") return <ImagePart page={page} part={part} />;
-  const { mark } = page;
-  const marked = mark.value !== null && mark.value.turn === turn.turn && mark.value.part === number ? mark.value : null;
+  const marked = markIn(page, turn, "part", number);
   if (part.text === "" && cut === 0) return null;
   const text = (
     <LongText
@@ -187,13 +187,15 @@ function ToolCall({ page, turn, index }: TurnProps & { readonly index: number })
   const words = inspectorWords();
   const call = turn.toolCalls[index]!;
   const result = resultOf(page, turn, index);
-  const { mark } = page;
-  const marked = mark.value?.turn === turn.turn && mark.value.part === 1000 + index ? mark.value : null;
+  const marked = markIn(page, turn, "toolCall", index);
   const [said] = result === null ? [] : textParts(result.parts);
   return (
     <section class="tool-call" aria-label={`${words.call} ${call.name}`}>
       <p class="pairing">
-        <span class="muted">{words.call}</span> <b>{call.name}</b>
+        <span class="muted">{words.call}</span>{" "}
+        <b>
+          <MarkedName name={call.name} mark={markIn(page, turn, "toolName", index)} />
+        </b>
       </p>
       <LongText
         page={page}
@@ -217,6 +219,25 @@ function ToolCall({ page, turn, index }: TurnProps & { readonly index: number })
         </>
       )}
     </section>
+  );
+}
+
+/** The place that is to be seen, if it is in this part or call. */
+function markIn(page: InspectorPage, turn: TurnView, place: SearchPlace, part: number): Mark | null {
+  const mark = page.mark.value;
+  return mark !== null && mark.turn === turn.turn && mark.in === place && mark.part === part ? mark : null;
+}
+
+function MarkedName({ name, mark }: { readonly name: string; readonly mark: Mark | null }) {
+  const marked = useRef<HTMLElement>(null);
+  useEffect(() => marked.current?.scrollIntoView({ block: "center" }), [mark]);
+  if (mark === null) return name;
+  return (
+    <>
+      {name.slice(0, mark.at)}
+      <mark ref={marked}>{name.slice(mark.at, mark.at + mark.length)}</mark>
+      {name.slice(mark.at + mark.length)}
+    </>
   );
 }
 

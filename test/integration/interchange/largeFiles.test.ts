@@ -52,7 +52,7 @@ describe("a file of 127 MB with one trajectory of 10,000 turns", () => {
     const search = performance.now();
     const found = await file.search(0, `turn ${turns - 1}:`, { limit: 1 });
     const searchTime = performance.now() - search;
-    expect(found.hits[0]).toMatchObject({ turn: turns - 1, in: "part", number: 0, at: 0 });
+    expect(found.hits[0]).toMatchObject({ turn: turns - 1, in: "part", part: 0, at: 0 });
     most = Math.max(most, process.memoryUsage().heapUsed);
     await file.close();
     console.info(

@@ -117,8 +117,8 @@ test("a new search ends the one before, and steps go round", async () => {
   const search = openSearch({
     find: async (text, fromTurn) =>
       fromTurn === 0
-        ? { hits: [{ turn: 0, part: 0, at: 0, excerpt: text }], next: 4 }
-        : { hits: [{ turn: 4, part: 0, at: 2, excerpt: text }], next: null },
+        ? { hits: [{ turn: 0, in: "part", part: 0, at: 0, excerpt: text }], next: 4, cut: false }
+        : { hits: [{ turn: 4, in: "part", part: 0, at: 2, excerpt: text }], next: null, cut: false },
     onError: (error) => {
       throw error;
     },

@@ -105,7 +105,8 @@ function callLines({ call, rows, step }: ShownCall, index: number, width: number
     `call ${index + 1} ${document.id}`,
     document.finishReason ?? document.status,
     `${document.usage.promptTokens} prompt tokens (${document.usage.cachedTokens} cached)`,
-    `${call.output.length} sampled at T ${formatNumber(document.temperature)}`,
+    // Files of other tools do not say at which temperature they sampled.
+    `${call.output.length} sampled${document.dialect === "imported" ? "" : ` at T ${formatNumber(document.temperature)}`}`,
     ...(document.versions.length > 0 ? [`policy ${document.versions.map((run) => run.version).join(", ")}`] : []),
     ...(step === null ? [] : [`training of step ${step}`]),
     ...(document.drift.kind === "none" ? [] : [`drift: ${document.drift.kind}`]),

@@ -1,7 +1,9 @@
 // A trajectory of another tool's file in the shape that views read. What the file lacks is null; nothing is computed but places.
+import type { JsonValue } from "../../../../protocol/agent.ts";
 import type { BulkArray } from "../../../../protocol/bulkFrame.ts";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 import type { ImportedTrajectory, ImportedTurn, TrajectorySummary } from "../../../../protocol/importedTrajectory.ts";
+import { withoutBigints } from "../../../../protocol/json.ts";
 import type {
   TokenColumnName,
   TrajectoryOutline,
@@ -19,7 +21,7 @@ import {
   type SearchResult,
   type TokenRequest,
 } from "./openTrajectory.ts";
-import { cutParts } from "./recordTurns.ts";
+import { shownText } from "./recordTurns.ts";
 
 /** Turns read at once when all of them have to be looked at. */
 const pageTurns = 256;
@@ -94,6 +96,7 @@ class FileTrajectory implements OpenTrajectory {
       turnCount: summary.turnCount,
       complete: summary.complete,
       progress: file.complete ? null : { done, total },
+      inFile: file.trajectories().length,
       branches: [{ leaf: summary.id, turns: [[0, summary.turnCount]], drift: null }],
       tokenCount: this.places.length === 0 ? null : this.places.at(-1)!,
       columns: [...facts.columns],
@@ -101,8 +104,8 @@ class FileTrajectory implements OpenTrajectory {
       reward: facts.reward,
       payload: null,
       fields: {},
-      metadata: { format: facts.format, ...facts.metadata },
-      tools: facts.tools,
+      metadata: withoutBigints({ format: facts.format, ...facts.metadata }),
+      tools: facts.tools.map((tool) => ({ ...tool, parameters: withoutBigints(tool.parameters as JsonValue) })),
     };
   }
 
@@ -118,6 +121,7 @@ class FileTrajectory implements OpenTrajectory {
 
   private view(turn: number, given: ImportedTurn): TurnView {
     const first = this.places[turn];
+    const length = sampledOf(given.tokens);
     return {
       turn,
       role: given.role,
@@ -126,10 +130,7 @@ class FileTrajectory implements OpenTrajectory {
       result: given.result === null ? null : { ...given.result, milliseconds: null },
       call: null,
       policyVersions: null,
-      tokens:
-        first === undefined || given.tokens === null
-          ? null
-          : { first, length: (this.places[turn + 1] ?? first) - first },
+      tokens: first === undefined || length === 0 ? null : { first, length },
       finishReason: given.finishReason,
       temperature: null,
       promptTokens: null,
@@ -209,15 +210,8 @@ class FileTrajectory implements OpenTrajectory {
   }
 
   async search(text: string, fromTurn: number, limit: number): Promise<SearchResult> {
-    const { hits, next } = await this.file.search(this.index, text, { from: fromTurn, limit });
-    const found = hits.map(({ turn, in: where, number, at, excerpt }) => ({
-      turn,
-      // Arguments of tool calls are numbered behind the parts.
-      part: where === "part" ? number : 1000 + number,
-      at,
-      excerpt,
-    }));
-    return { hits: found, next };
+    const { hits, next, cut } = await this.file.search(this.index, text, { from: fromTurn, limit });
+    return { hits: [...hits], next, cut };
   }
 
   siblings(): Promise<TrajectoryRow[]> {
@@ -257,6 +251,6 @@ function partsOf(turn: number, { parts }: ImportedTurn): TurnPart[] {
       const mediaType = part.mediaType ?? "image/*";
       return [{ kind: "image", handle: `${turn}/${index}`, mediaType, width: null, height: null }];
     }
-    return cutParts([part]).map((cut) => (cut.kind === "cut" ? { ...cut, part: index } : cut));
+    return shownText(part, index);
   });
 }

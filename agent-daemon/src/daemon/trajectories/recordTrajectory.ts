@@ -3,6 +3,7 @@
 
 import type { CallDocument } from "../../../../protocol/call.ts";
 import { RollscopeError } from "../../../../protocol/errors.ts";
+import { withoutBigints } from "../../../../protocol/json.ts";
 import type { RecipeConfig } from "../../../../protocol/recipe.ts";
 import type { RecordDocument, TaskDocument, ToolEventDocument } from "../../../../protocol/record.ts";
 import type { RecordDataColumnName, RecordDataDocument } from "../../../../protocol/recordData.ts";
@@ -15,7 +16,7 @@ import {
 } from "../../../../protocol/trajectoryView.ts";
 import type { ModelText } from "../../engines/tokenizer/load.ts";
 import { decodeColumn, type TypedArray } from "../../store/columns.ts";
-import { textFinder } from "../../store/findText.ts";
+import { findInTurn, textFinder } from "../../store/findText.ts";
 import { allDocuments } from "../../store/pages.ts";
 import { gradientsOf, loadStepRows } from "../stepNumbers.ts";
 import {
@@ -30,7 +31,7 @@ import {
 import { type CallEntry, RecordIndex } from "./recordIndex.ts";
 import { type RunStores, recordRow } from "./recordRows.ts";
 import { type TrainedRow, tokenArrays, tokenTexts } from "./recordTokens.ts";
-import { partTexts, turnViews } from "./recordTurns.ts";
+import { messageParts, searchedTexts, turnViews } from "./recordTurns.ts";
 
 export interface RecordSource extends RunStores {
   /** null where the run's configuration cannot be read. */
@@ -157,8 +158,8 @@ class RecordTrajectory implements OpenTrajectory {
       columns: [...this.columns],
       trained: this.rows.map(({ number, attempt, pass, id }) => ({ step: number, attempt, pass, row: id })),
       reward: record.reward,
-      payload: task?.payload ?? null,
-      fields: record.fields,
+      payload: task === null ? null : withoutBigints(task.payload),
+      fields: withoutBigints(record.fields),
       metadata: { status: record.status, resample: record.resample, trainedCount: record.trainedCount },
       tools: [],
     };
@@ -193,23 +194,23 @@ class RecordTrajectory implements OpenTrajectory {
       .filter(({ turn }) => turn >= from && turn < to);
   }
 
-  private async textsOf(turn: number) {
+  private async messageOf(turn: number) {
     const entry = this.index.ofTurn(turn);
     const [found] = await this.calls([entry]);
     if (found === undefined) throw gone(entry.id);
     const [, call] = found;
     const message = call.request.messages[turn - entry.firstTurn] ?? call.message;
-    return { entry, call, texts: message === null ? [] : partTexts(message) };
+    return { entry, call, parts: message === null ? [] : messageParts(message) };
   }
 
   async part(turn: number, part: number, from: number, to: number): Promise<{ text: string; characters: number }> {
-    const { texts } = await this.textsOf(turn);
-    const text = texts[part]?.text ?? "";
+    const found = (await this.messageOf(turn)).parts[part];
+    const text = found === undefined || found.kind === "image" ? "" : found.text;
     return { text: text.slice(from, to), characters: text.length };
   }
 
   async raw(turn: number): Promise<string> {
-    const { entry, call } = await this.textsOf(turn);
+    const { entry, call } = await this.messageOf(turn);
     const text = this.source.text();
     if (text === null) {
       throw new RollscopeError(
@@ -295,22 +296,23 @@ class RecordTrajectory implements OpenTrajectory {
 
   async search(text: string, fromTurn: number, limit: number): Promise<SearchResult> {
     const hits: SearchResult["hits"] = [];
+    let cut = false;
     const find = textFinder(text);
-    let turn = fromTurn;
     for (const entry of this.index.withTurns(fromTurn, this.index.turnCount)) {
       const [found] = await this.calls([entry]);
       if (found === undefined) continue;
       const [, call] = found;
       const messages = call.message === null ? call.request.messages : [...call.request.messages, call.message];
       for (const [index, message] of messages.entries()) {
-        turn = entry.firstTurn + index;
+        const turn = entry.firstTurn + index;
         if (turn < fromTurn) continue;
-        if (hits.length >= limit) return { hits: hits.slice(0, limit), next: turn };
-        for (const [part, { text: within }] of partTexts(message).entries())
-          for (const hit of find(within)) hits.push({ turn, part, ...hit });
+        if (hits.length >= limit) return { hits, next: turn, cut };
+        const within = findInTurn(find, turn, searchedTexts(message));
+        hits.push(...within.hits);
+        cut ||= within.cut;
       }
     }
-    return { hits: hits.slice(0, limit), next: null };
+    return { hits, next: null, cut };
   }
 
   async siblings(): Promise<TrajectoryRow[]> {
@@ -319,12 +321,18 @@ class RecordTrajectory implements OpenTrajectory {
     return records.filter(({ id }) => id !== this.id).map((record) => recordRow(folder, record, this.task, null));
   }
 
-  image(handle: string): Promise<BulkAnswer> {
-    return Promise.reject(
-      new RollscopeError("STORE_NOT_FOUND", `The record has no image ${handle}.`, {
-        next: "Open the trajectory again.",
-      }),
-    );
+  async image(handle: string): Promise<BulkAnswer> {
+    const [turn, number] = handle.split("/").map(Number);
+    const part = (await this.messageOf(turn ?? -1)).parts[number ?? -1];
+    if (part?.kind !== "image" || !("hash" in part.image)) {
+      const why = part?.kind === "image" ? "was not in the file that the record was imported from" : "is not there";
+      throw new RollscopeError("STORE_NOT_FOUND", `The image ${handle} of ${this.id} ${why}.`, {
+        next: part?.kind === "image" ? "Open it where it lies." : "Open the trajectory again.",
+        at: { record: this.id },
+      });
+    }
+    const bytes = await this.source.blobs.get(part.image.hash);
+    return { arrays: new Map([["bytes", bytes]]), extra: { mediaType: part.image.mediaType ?? "image/*" } };
   }
 
   dispose(): Promise<void> {

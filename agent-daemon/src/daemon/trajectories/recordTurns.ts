@@ -3,29 +3,57 @@ import type { ChatMessage } from "../../../../protocol/agent.ts";
 import type { CallDocument } from "../../../../protocol/call.ts";
 import type { ToolEventDocument } from "../../../../protocol/record.ts";
 import type { TurnPart, TurnView } from "../../../../protocol/trajectoryView.ts";
+import type { TurnTexts } from "../../store/findText.ts";
+import { type ImagePart, isImage } from "../../store/interchange/storedMessages.ts";
 import { shownCharacters } from "./openTrajectory.ts";
 import type { CallEntry } from "./recordIndex.ts";
 
-/** Whole texts of a message's parts, in the order of TurnView.parts; images and the like have none. */
-export function partTexts(message: ChatMessage): { readonly kind: "text" | "reasoning"; readonly text: string }[] {
-  const texts: { kind: "text" | "reasoning"; text: string }[] = [];
+interface WholeText {
+  readonly kind: "text" | "reasoning";
+  readonly text: string;
+}
+interface StoredImage {
+  readonly kind: "image";
+  readonly image: ImagePart["image"];
+}
+export type MessagePart = WholeText | StoredImage;
+
+/** A message's parts with their whole texts, in the order of TurnView.parts. */
+export function messageParts(message: ChatMessage): MessagePart[] {
+  const parts: MessagePart[] = [];
   if (message.role === "assistant" && message.reasoning_content)
-    texts.push({ kind: "reasoning", text: message.reasoning_content });
-  if (typeof message.content === "string") texts.push({ kind: "text", text: message.content });
-  else for (const part of message.content ?? []) texts.push({ kind: "text", text: part.text });
-  return texts;
+    parts.push({ kind: "reasoning", text: message.reasoning_content });
+  if (typeof message.content === "string") parts.push({ kind: "text", text: message.content });
+  else
+    for (const part of message.content ?? [])
+      parts.push(isImage(part) ? { kind: "image", image: part.image } : { kind: "text", text: part.text });
+  return parts;
 }
 
-/** Parts as they are shown: what is longer than shownCharacters is cut, and the cut announced. */
-export function cutParts(texts: readonly { readonly kind: "text" | "reasoning"; readonly text: string }[]): TurnPart[] {
-  return texts.flatMap(({ kind, text }, part): TurnPart[] => {
-    if (text.length <= shownCharacters) return [{ kind, text }];
-    // Never between the halves of one character.
-    const end = /[\uD800-\uDBFF]/.test(text[shownCharacters - 1]!) ? shownCharacters - 1 : shownCharacters;
-    return [
-      { kind, text: text.slice(0, end) },
-      { kind: "cut", characters: text.length - end, part },
-    ];
+/** What of a message is searched. */
+export function searchedTexts(message: ChatMessage): TurnTexts {
+  return {
+    parts: messageParts(message).map((part) => (part.kind === "image" ? "" : part.text)),
+    toolCalls: toolCalls(message),
+  };
+}
+
+/** A part as it is shown: what is longer than shownCharacters is cut, and the cut announced. */
+export function shownText({ kind, text }: WholeText, part: number): TurnPart[] {
+  if (text.length <= shownCharacters) return [{ kind, text }];
+  // Never between the halves of one character.
+  const end = /[\uD800-\uDBFF]/.test(text[shownCharacters - 1]!) ? shownCharacters - 1 : shownCharacters;
+  return [
+    { kind, text: text.slice(0, end) },
+    { kind: "cut", characters: text.length - end, part },
+  ];
+}
+
+function shownParts(turn: number, message: ChatMessage): TurnPart[] {
+  return messageParts(message).flatMap((part, number): TurnPart[] => {
+    if (part.kind !== "image") return shownText(part, number);
+    const mediaType = part.image.mediaType ?? "image/*";
+    return [{ kind: "image", handle: `${turn}/${number}`, mediaType, width: null, height: null }];
   });
 }
 
@@ -63,18 +91,26 @@ function givenTurn(turn: number, message: ChatMessage, event: ToolEventDocument 
     ...nothing,
     turn,
     role: message.role,
-    parts: cutParts(partTexts(message)),
-    toolCalls: message.role === "assistant" ? toolCalls(message) : [],
+    parts: shownParts(turn, message),
+    toolCalls: toolCalls(message),
     result: message.role === "tool" ? toolResult(message, event) : null,
+    demonstration: isDemonstration(message),
   };
 }
 
-function toolCalls(message: Extract<ChatMessage, { role: "assistant" }>): TurnView["toolCalls"] {
-  return (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
-    id,
-    name,
-    arguments: text,
-  }));
+/** Imported messages say so beside what chat messages have. */
+function isDemonstration(message: ChatMessage): boolean {
+  return (message as { readonly demonstration?: unknown }).demonstration === true;
+}
+
+function toolCalls(message: ChatMessage): TurnView["toolCalls"] {
+  return (message.role === "assistant" ? (message.tool_calls ?? []) : []).map(
+    ({ id, function: { name, arguments: text } }) => ({
+      id,
+      name,
+      arguments: text,
+    }),
+  );
 }
 
 /** `event`: what the recipe reported of the same call. */
@@ -96,23 +132,28 @@ function sampledTurn(
   message: Extract<ChatMessage, { role: "assistant" }>,
 ): TurnView {
   const versions = call.versions.map(({ version }) => version);
+  const turn = entry.firstTurn + entry.messages;
+  const demonstration = isDemonstration(message);
+  // Its column has a number, as every call's; the file that it came from said nothing.
+  const imported = call.dialect === "imported";
   return {
     ...nothing,
-    turn: entry.firstTurn + entry.messages,
+    turn,
     role: "assistant",
-    parts: cutParts(partTexts(message)),
+    parts: shownParts(turn, message),
     toolCalls: toolCalls(message),
     call: call.id,
     policyVersions: versions.length === 0 ? null : { min: Math.min(...versions), max: Math.max(...versions) },
-    tokens: { first: entry.firstToken, length: entry.tokens },
+    tokens: imported && entry.tokens === 0 ? null : { first: entry.firstToken, length: entry.tokens },
     finishReason: call.finishReason,
-    temperature: call.temperature,
-    promptTokens: call.usage.promptTokens,
-    cachedTokens: call.usage.cachedTokens,
+    temperature: imported ? null : call.temperature,
+    promptTokens: imported ? null : call.usage.promptTokens,
+    cachedTokens: imported ? null : call.usage.cachedTokens,
     started: call.started,
     ended: call.ended,
     drift: call.drift.kind === "none" ? null : call.drift,
     error: call.error,
-    trainable: call.temperature > 0,
+    demonstration,
+    trainable: call.temperature > 0 && !demonstration,
   };
 }

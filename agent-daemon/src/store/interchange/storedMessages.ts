@@ -112,7 +112,7 @@ export async function exportedMessage(message: ChatMessage, blobs: BlobStore): P
   return copy;
 }
 
-function isImage(part: TextPart): part is ImagePart {
+export function isImage(part: TextPart): part is ImagePart {
   return isObject((part as Partial<ImagePart>).image);
 }
 
