@@ -164,6 +164,7 @@ export const errorCodes = {
   RUN_AMBIGUOUS: permanent("Several runs begin with that name."),
   RUN_ACTIVE: transient("A process is running the run already."),
   RUN_NOT_ACTIVE: permanent("No process is running the run."),
+  RUN_UNANSWERED: transient("The process of a run is there, but does not answer commands: it stands still."),
   RUN_NOT_RESUMABLE: permanent("The run is complete, or its task files changed since it began."),
   RUN_FOLDER_INVALID: permanent("A file of the run's folder is missing or unreadable."),
   RUN_FOLDER_UNWRITABLE: transient("The run's folder or journal cannot be written."),

@@ -41,7 +41,10 @@ function writePayload(folder, { node } = {}) {
   };
   put(join(rootDir, "scripts", "rollscope.sh"), "bin/rollscope");
   for (const name of ["LICENSE", "CHANGELOG.md"]) put(join(rootDir, name), name);
-  for (const name of ["cli.mjs", "recipe.mjs"]) put(join(rootDir, "dist", name), `dist/${name}`);
+  for (const name of ["cli.mjs", "recipe.mjs"]) {
+    put(join(rootDir, "dist", name), `dist/${name}`);
+    withoutSourceMap(join(folder, "dist", name));
+  }
   putFolder(join(rootDir, "dist", "webview"), "dist/webview", (path) => /\.(js|css)$/.test(path));
   putFolder(nativeBuildDir, "native/build", (path) =>
     /^(rollscope\.node|rollscope-helper|[^/]+\.so(\.\d+)*)$/.test(path),
@@ -58,6 +61,11 @@ function writePayload(folder, { node } = {}) {
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 1)}\n`);
   chmodSync(join(folder, "manifest.json"), 0o644);
   return manifest;
+}
+
+/** The map stays in the checkout; a debugger that is sent to a missing one complains about it. */
+function withoutSourceMap(file) {
+  writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=\S+\s*$/, "\n"));
 }
 
 /**

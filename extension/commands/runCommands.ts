@@ -2,9 +2,9 @@
 import { basename, dirname } from "node:path";
 import * as vscode from "vscode";
 import { advisoryLinkSchema } from "../../protocol/advisory.ts";
-import type { DebugTarget } from "../../protocol/daemonMethods.ts";
 import type { RunSummary } from "../../protocol/runView.ts";
-import { refuse } from "../daemon/fault.ts";
+import { asFault } from "../daemon/fault.ts";
+import { debugRun } from "../debugRun.ts";
 import { showDone, withProgress } from "../notify.ts";
 import { explanationText, plainLog } from "../reportTexts.ts";
 import { isActive } from "../runs/runsModel.ts";
@@ -38,7 +38,7 @@ export async function runRecipe(services: Services, given: unknown, debug: boole
   );
   services.runs.accept(summary);
   await showStarted(services, summary);
-  if (debug) await attachDebugger(recipe.folder, recipe.name, target);
+  if (debug) await debugRun(services, recipe, summary.folder, target);
   return summary;
 }
 
@@ -54,58 +54,32 @@ async function showStarted(services: Services, summary: RunSummary): Promise<voi
   if (readSetting("rollscope.runs.open") === "dashboard") services.panels.openDashboard([summary.folder]);
 }
 
-/**
- * Attaches js-debug through the secret path that only who started the process knows. Breakpoints bind in recipe.ts by the source map
- * inside of the bundle, which lies outside of the window's folders.
- */
-async function attachDebugger(recipeFolder: string, name: string, target: DebugTarget | null): Promise<void> {
-  if (target === null) {
-    refuse(
-      "DAEMON_REQUEST_INVALID",
-      "The run was started without a debugger.",
-      "This is a fault of Rollscope: report it.",
-    );
-  }
-  const folder = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(recipeFolder));
-  const started = await vscode.debug.startDebugging(folder, {
-    type: "pwa-node",
-    request: "attach",
-    name: `Rollscope: ${name}`,
-    address: target.host,
-    port: target.port,
-    websocketAddress: target.url,
-    continueOnAttach: true,
-    attachExistingChildren: false,
-    autoAttachChildProcesses: false,
-    sourceMaps: true,
-    pauseForSourceMap: true,
-    resolveSourceMapLocations: null,
-    outFiles: [],
-    skipFiles: ["<node_internals>/**", "**/node_modules/**", "**/dist/cli.mjs", "**/cli.mjs"],
-    cwd: recipeFolder,
-    localRoot: recipeFolder,
-    restart: false,
-    timeout: 30_000,
-  });
-  if (!started) {
-    refuse(
-      "DEBUG_ATTACH_FAILED",
-      `The debugger could not attach to ${name}.`,
-      "Stop the run; check that the built-in extension JavaScript Debugger is enabled, and try again.",
-    );
-  }
-}
-
 export async function stopRun(services: Services, given: unknown): Promise<void> {
   const run = await pickRun(services, given, "Stop Run", isActive, startOne);
   if (run === undefined) return;
-  // A second stop means at once; the first one waits for the next safe point.
-  const now = run.status === "stopping";
-  services.runs.accept(
-    await withProgress(`Stopping ${run.recipe}`, (token) =>
-      services.connection.request("run/stop", { folder: run.folder, now }, token),
-    ),
-  );
+  const stop = async (now: boolean) =>
+    services.runs.accept(
+      await withProgress(`Stopping ${run.recipe}`, (token) =>
+        services.connection.request("run/stop", { folder: run.folder, now }, token),
+      ),
+    );
+  try {
+    // A second stop means at once; the first one waits for the next safe point.
+    await stop(run.status === "stopping");
+  } catch (error) {
+    if (asFault(error).code !== "RUN_UNANSWERED") throw error;
+    const end = "End Process";
+    const chosen = await vscode.window.showWarningMessage(
+      `${run.recipe} does not answer.`,
+      {
+        modal: true,
+        detail:
+          "It stands at a breakpoint, or its code does not give control back. Continue it in the debugger, or end its process: it can be resumed from its last whole checkpoint.",
+      },
+      end,
+    );
+    if (chosen === end) await stop(true);
+  }
 }
 
 export async function pauseRun(services: Services, given: unknown): Promise<void> {

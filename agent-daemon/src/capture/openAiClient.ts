@@ -8,12 +8,16 @@ import { chatCompletionBody, chatCompletionError, readChatCompletion } from "./o
 
 /** Nothing is ever looked up under this name. */
 const baseURL = "http://session.invalid/v1";
+/** Milliseconds; timers keep no longer one. */
+const longestTimeout = 2 ** 31 - 1;
 
 export function openAiClient(complete: Complete, tokenizer: Tokenizer): OpenAI {
   return new OpenAI({
     apiKey: "in-process",
     baseURL,
     maxRetries: 0,
+    // The session has limits of its own, which stand still at a breakpoint.
+    timeout: longestTimeout,
     fetch: async (input, init) => {
       const request = new Request(input, init);
       return await handle(request, complete, tokenizer);

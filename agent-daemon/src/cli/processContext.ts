@@ -2,14 +2,14 @@
 import { basename, relative } from "node:path";
 import { thriftyFlags } from "../daemon/server/daemonAddress.ts";
 import type { OpenEngines } from "../runs/runRecipe.ts";
-import { systemClock } from "../sampling/clock.ts";
+import { runClock } from "../sampling/clock.ts";
 import type { ProgramContext } from "./program.ts";
 
 export function processContext(openEngines: OpenEngines, version: string): ProgramContext {
   return {
     version,
     invocation: invocationOf(process.argv[1] ?? ""),
-    clock: systemClock,
+    clock: runClock,
     openEngines,
     onSignal(handler) {
       const signals = ["SIGINT", "SIGTERM"] as const;

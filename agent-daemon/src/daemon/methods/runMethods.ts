@@ -46,6 +46,13 @@ export const runMethods: CreateMethods = ({ runs, supervisor }) => {
   const control = async (folder: string, command: ControlCommand): Promise<RunSummary> => {
     const run = await runs.run(folder);
     const state = await askCoordinator(run.folder, command);
+    if (state === null && run.isLive) {
+      if (command === "stop-now" && run.end()) return run.summary();
+      throw new RollscopeError("RUN_UNANSWERED", `The run ${run.folder.name} is there, but does not answer.`, {
+        next: "It stands at a breakpoint, waits for a debugger, or its code does not give control back: continue it in the debugger, or end its process.",
+        at: { run: run.folder.run },
+      });
+    }
     if (state === null) {
       throw new RollscopeError("RUN_NOT_ACTIVE", `The run ${run.folder.name} is not running.`, {
         next: "Resume it: it goes on from its last whole checkpoint.",

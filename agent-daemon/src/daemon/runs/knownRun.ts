@@ -166,6 +166,18 @@ export class KnownRun {
     this.#tell();
   }
 
+  /**
+   * Ends its process, which does not listen to its coordinator's commands. The helper says how it ended, and ends what it left.
+   * Returns whether the process was there; a number that belongs to another process by now is not touched.
+   */
+  end(): boolean {
+    if (this.#process.kind !== "live") return false;
+    const { pid, start } = this.#process.process;
+    if (!isSameProcess(pid, start)) return false;
+    process.kill(pid, "SIGKILL");
+    return true;
+  }
+
   async #lookAfterProcess(): Promise<void> {
     const known = this.#process;
     if (
