@@ -180,7 +180,7 @@ describe("a run", () => {
   it("draws other runs into the same charts, and lets them go", async () => {
     await open([goodRun("/runs/a", 40), goodRun("/runs/b", 60, 9)]);
     await page.getByText("Compare…").click();
-    await page.locator(".run-header .chip").waitFor();
+    await expect.poll(() => page.locator(".run-header .chip").count()).toBe(2);
     await expect.poll(() => chart("Loss").locator(".chart-legend-label").count()).toBe(2);
     await page.getByRole("button", { name: "Remove b from the charts" }).click();
     await expect.poll(() => chart("Loss").locator(".chart-legend-label").count()).toBe(0);

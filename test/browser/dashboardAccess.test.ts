@@ -98,7 +98,7 @@ describe("keyboard alone", () => {
   it("reaches every control in the order of the page", async () => {
     await open(noticed(), "dark");
     await expect.poll(() => page.locator(".u-over").count()).toBe(9);
-    await page.getByRole("button", { name: "Sampled tokens: show as a table" }).waitFor();
+    await page.getByRole("button", { name: "Where tokens went: show as a table" }).waitFor();
     const stops = await tabStops();
     for (const name of ["Pause", "Stop", "Compare…", "Charts", "Log", "Add metric…", "Log scale"]) {
       expect(stops).toContain(name);

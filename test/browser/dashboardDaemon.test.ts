@@ -55,7 +55,7 @@ it("shows a run of the daemon, its numbers and the trajectories behind a point",
   await page.getByRole("button", { name: "Configuration", exact: true }).click();
   await page.locator(".config-table .virtual-row").first().waitFor();
   await page.getByRole("button", { name: "Charts", exact: true }).click();
-  await expect.poll(() => page.getByRole("heading", { name: "Sampled tokens" }).count()).toBe(1);
+  await expect.poll(() => page.getByRole("heading", { name: "Where tokens went" }).count()).toBe(1);
   expect(await page.locator(".banner").allTextContents()).toEqual([]);
   expect(faults).toEqual([]);
   await page.close();

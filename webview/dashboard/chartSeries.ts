@@ -84,30 +84,34 @@ export interface ChartRun {
   readonly read: (name: string) => ReadonlyMap<number, Buckets>;
 }
 
-/** Every attempt is a series of its own, parted where a later attempt made it void: no line ever runs backwards. */
+/**
+ * Every attempt is a series of its own, parted where a later attempt made it void: no line ever runs backwards. Of one run, each
+ * metric has its colour; of several, each run has the same colour in all charts.
+ */
 export function chartSeries(chart: ChartDefinition, runs: readonly ChartRun[], window: Window): ChartSeries[] {
   const words = dashboardWords();
   const series: ChartSeries[] = [];
+  const many = runs.length > 1;
   runs.forEach((run, runIndex) => {
     const manyAttempts = run.snapshot.attempts.length > 1;
     const label = (line: string, attempt: number, voided: boolean) =>
       [
-        runs.length > 1 ? run.label : "",
+        many ? run.label : "",
         chart.lines.length > 1 || chart.evaluations ? line : "",
         manyAttempts ? (voided ? words.attemptVoid(attempt) : words.attemptNumber(attempt)) : "",
       ]
         .filter((part) => part !== "")
         .join(" · ") || line;
     chart.lines.forEach(({ name, label: line }, lineIndex) => {
-      const colour = runIndex * (chart.lines.length + (chart.evaluations ? 1 : 0)) + lineIndex;
       for (const [attempt, buckets] of [...run.read(name)].sort(([a], [b]) => a - b)) {
         const voidedAfter = run.snapshot.attempts.find((one) => one.attempt === attempt)?.voidedAfter ?? null;
         for (const part of partedAt(buckets, voidedAfter, window.width)) {
           series.push({
             key: `${runIndex} ${name} ${attempt} ${part.faint}`,
             label: label(line, attempt, part.faint),
-            colour,
+            colour: many ? runIndex : lineIndex,
             shape: "line",
+            dotted: many && lineIndex > 0,
             width: window.width,
             ...part,
           });
@@ -127,9 +131,10 @@ export function chartSeries(chart: ChartDefinition, runs: readonly ChartRun[], w
     const finite = scores.map((score) => (Number.isFinite(score) ? score : Number.NaN));
     series.push({
       key: `${runIndex} evaluation`,
-      label: runs.length > 1 ? `${run.label} · ${words.heldOut}` : words.heldOut,
-      colour: runIndex * (chart.lines.length + 1) + chart.lines.length,
+      label: many ? `${run.label} · ${words.heldOut}` : words.heldOut,
+      colour: many ? runIndex : chart.lines.length,
       shape: "points",
+      dotted: false,
       faint: false,
       width: 1,
       step: points.map(({ step }) => step),

@@ -1,6 +1,7 @@
 // Name, state and progress of the run, and what can be done with it now.
 import { Button } from "../shared/controls.tsx";
 import { countText, durationText, numberText, sizeText } from "../shared/text.ts";
+import { theme } from "../shared/theme.ts";
 import type { DashboardPage } from "./page.ts";
 import { runLabels } from "./runLabels.ts";
 import { type RunModel, timeLeft } from "./runModel.ts";
@@ -42,7 +43,7 @@ export function RunHeader({ page, model }: RunHeaderProps) {
           )}
           {summary.evaluation.latest !== null && (
             <span>
-              {words.heldOut}{" "}
+              {words.heldOutFact}{" "}
               <b>
                 {summary.evaluation.base !== null && `${numberText(summary.evaluation.base, 3)} → `}
                 {numberText(summary.evaluation.latest, 3)}
@@ -152,21 +153,25 @@ function Overlays({ page }: { readonly page: DashboardPage }) {
   const runs = page.runs.value;
   if (runs.length < 2) return null;
   const labels = runLabels(runs.map((run) => run.folder));
+  const colours = theme().value.series;
   return (
     <ul class="chips">
-      {runs.slice(1).map((run) => {
+      {runs.map((run, index) => {
         const name = labels.get(run.folder) ?? run.folder;
         return (
           <li key={run.folder} class="chip" title={run.folder}>
+            <span class="swatch" style={{ borderColor: colours[index % colours.length] }} />
             {name}
-            <button
-              type="button"
-              aria-label={words.removeRun(name)}
-              title={words.removeRun(name)}
-              onClick={() => page.setFolders(runs.filter((one) => one !== run).map((one) => one.folder))}
-            >
-              ×
-            </button>
+            {index > 0 && (
+              <button
+                type="button"
+                aria-label={words.removeRun(name)}
+                title={words.removeRun(name)}
+                onClick={() => page.setFolders(runs.filter((one) => one !== run).map((one) => one.folder))}
+              >
+                ×
+              </button>
+            )}
           </li>
         );
       })}

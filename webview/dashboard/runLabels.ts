@@ -15,5 +15,16 @@ export function runLabels(folders: readonly string[]): ReadonlyMap<string, strin
   if (words.length > 1) {
     while (words.every((list) => list.length > shared + 1 && list[shared] === words[0]![shared])) shared += 1;
   }
-  return new Map(folders.map((folder, index) => [folder, words[index]!.slice(shared).join("")]));
+  return new Map(folders.map((folder, index) => [folder, withClock(words[index]!.slice(shared).join(""))]));
+}
+
+/** A run's folder ends with when it began, 20261201-052013: written as people write a time. */
+function withClock(label: string): string {
+  return label.replace(
+    /(?:(\d{4})(\d\d)(\d\d)-)?\b(\d\d)(\d\d)(\d\d)$/,
+    (_, year, month, day, hour, minute, second) => {
+      const clock = `${hour}:${minute}:${second}`;
+      return year === undefined ? clock : `${year}-${month}-${day} ${clock}`;
+    },
+  );
 }

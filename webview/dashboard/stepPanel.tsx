@@ -189,13 +189,13 @@ function columnsOf(): readonly TableColumn<TrajectoryRow>[] {
     numeric("tokens", "5em", (row) => row.outputTokens),
     numeric("mismatch", "5.5em", (row) => row.mismatch),
     numeric("staleness", "3.5em", (row) => row.staleness),
-    { key: "status", title: columns.status, width: "6em", cell: (row) => row.status },
     {
       key: "notes",
       title: columns.notes,
       width: "minmax(8em, 2fr)",
       cell: (row) =>
         [
+          row.status === "ready" ? "" : row.status,
           row.truncated ? words.truncated : "",
           row.toolErrors > 0 ? words.toolErrors(row.toolErrors) : "",
           row.driftedCalls > 0 ? words.drifted(row.driftedCalls) : "",

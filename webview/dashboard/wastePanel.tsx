@@ -25,6 +25,8 @@ interface WastePanelProps {
   readonly settled: ReadonlySignal<StepRange | null>;
 }
 
+/** How often the first bars are drawn while they are read. */
+const drawMilliseconds = 300;
 /** How often the sums are read again while the run goes on: they are the most that the page asks of the daemon. */
 const readMilliseconds = 5000;
 
@@ -64,11 +66,16 @@ export function WastePanel({ page, folder, lastStep: newestStep, settled }: Wast
     const abort = new AbortController();
     const read = async () => {
       total.value = await page.client.call("run/waterfall", { folder, step: null }, { signal: abort.signal });
-      // One after the other, and drawn together: these are the least urgent numbers of the page.
+      // One after the other, and drawn together: these are the least urgent numbers of the page. The first ones are seen to come.
+      const first = known.peek().size === 0;
+      let drawn = performance.now();
       for (const step of steps) {
         if (found.current.has(step)) continue;
         const bar = await page.client.call("run/waterfall", { folder, step }, { signal: abort.signal });
         found.current.set(step, bar);
+        if (!first || performance.now() - drawn < drawMilliseconds) continue;
+        known.value = new Map(found.current);
+        drawn = performance.now();
       }
       known.value = new Map(found.current);
       failure.value = false;
@@ -100,7 +107,8 @@ export function WastePanel({ page, folder, lastStep: newestStep, settled }: Wast
       </figure>
     );
   }
-  const bars = steps.flatMap((step) => known.value.get(step) ?? []);
+  const bars = steps.map((step) => known.value.get(step) ?? null);
+  const barsThere = bars.filter((bar) => bar !== null);
   const share = percentText((all.stages.contributing ?? 0) / all.sampled);
   const summary = words.wasteTotal(share, countText(all.sampled));
   const causes = wasteStages.filter((stage) => (all.stages[stage] ?? 0) > 0 || stage === "contributing");
@@ -123,21 +131,27 @@ export function WastePanel({ page, folder, lastStep: newestStep, settled }: Wast
         </Button>
       </figcaption>
       {asTable.value ? (
-        <WasteTable label={words.waste} rows={[all, ...[...bars].reverse()]} onOpen={(step) => page.change({ step })} />
+        <WasteTable
+          label={words.waste}
+          rows={[all, ...[...barsThere].reverse()]}
+          onOpen={(step) => page.change({ step })}
+        />
       ) : (
         <WasteBars
           summary={`${words.waste}: ${summary}`}
           total={all}
+          steps={steps}
           bars={bars}
           onOpen={(step) => page.change({ step })}
         />
       )}
       <ul class="chart-legend">
         {causes.map((stage) => (
-          <li key={stage}>
+          <li key={stage} title={words.wasteMeaning[stage]}>
             <span class="swatch square" style={{ background: colourOf(stage) }} />
             <span class="chart-legend-label">{words.wasteStages[stage]}</span>
             <span class="chart-legend-value">{percentText((all.stages[stage] ?? 0) / all.sampled)}</span>
+            <span class="note">{countText(all.stages[stage] ?? 0)}</span>
           </li>
         ))}
       </ul>
@@ -167,13 +181,15 @@ function colourOf(stage: Stage): string {
 interface BarsProps {
   readonly summary: string;
   readonly total: Waterfall;
-  readonly bars: readonly Waterfall[];
+  readonly steps: readonly number[];
+  /** One a step; null: not read yet, its place stays free. */
+  readonly bars: readonly (Waterfall | null)[];
   readonly onOpen: (step: number) => void;
 }
 
 const [width, height, gap, totalWidth] = [400, 132, 12, 36];
 
-function WasteBars({ summary, total, bars, onOpen }: BarsProps) {
+function WasteBars({ summary, total, steps, bars, onOpen }: BarsProps) {
   const words = dashboardWords();
   const room = (width - totalWidth - gap) / Math.max(1, bars.length);
   const bar = (waterfall: Waterfall, x: number, w: number) => {
@@ -188,22 +204,30 @@ function WasteBars({ summary, total, bars, onOpen }: BarsProps) {
   };
   return (
     <div class="waste-bars">
+      <p class="waste-scale muted small" aria-hidden="true">
+        <span>{percentText(1, 0)}</span>
+        <span>{percentText(0.5, 0)}</span>
+        <span>0</span>
+      </p>
       <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label={summary}>
-        {bars.map((waterfall, index) => (
-          // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the pointer; the table's rows do it by keyboard
-          <g key={waterfall.step} class="waste-bar" onClick={() => onOpen(waterfall.step!)}>
-            <title>{tooltip(waterfall)}</title>
-            {bar(waterfall, index * room, Math.max(1, room - 1.5))}
-          </g>
-        ))}
+        {bars.map((waterfall, index) =>
+          waterfall === null ? null : (
+            // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the pointer; the table's rows do it by keyboard
+            <g key={waterfall.step} class="waste-bar" onClick={() => onOpen(waterfall.step!)}>
+              <title>{tooltip(waterfall)}</title>
+              {bar(waterfall, index * room, Math.max(1, room - 1.5))}
+            </g>
+          ),
+        )}
         <g>
           <title>{tooltip(total)}</title>
           {bar(total, width - totalWidth, totalWidth)}
         </g>
       </svg>
       <p class="waste-axis muted small" aria-hidden="true">
-        <span>{bars[0] === undefined ? "" : countText(bars[0].step!)}</span>
-        <span>{bars.length < 2 ? "" : countText(bars.at(-1)!.step!)}</span>
+        <span>{sharedWords().stepAxis}</span>
+        <span>{steps[0] === undefined ? "" : countText(steps[0])}</span>
+        <span>{steps.length < 2 ? "" : countText(steps.at(-1)!)}</span>
         <span>{words.wasteRun}</span>
       </p>
     </div>

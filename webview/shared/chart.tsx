@@ -93,6 +93,7 @@ export function Chart(props: ChartProps) {
         marks: props.marks ?? [],
         logarithmic: props.logarithmic,
         theme: look.value,
+        bounds: latest.current.bounds,
       }),
     [chart, props.marks, props.logarithmic, look.value, plotted],
   );
@@ -263,11 +264,12 @@ function HeadReadout({ series, cursor }: { series: readonly ChartSeries[]; curso
   if (series.length === 0) return <span class="chart-readout" />;
   if (at === null) {
     const value = single === null ? null : latestValue(single);
-    return <span class="chart-readout">{value === null ? "" : numberText(value)}</span>;
+    return <span class="chart-readout">{value !== null && <b>{numberText(value)}</b>}</span>;
   }
   return (
     <span class="chart-readout">
-      <span class="muted">{placeText(series, at)}</span> {single !== null && valueAt(single, at)}
+      <span class="muted">{placeText(series, at)}</span>
+      {single !== null && <b>{valueAt(single, at)}</b>}
     </span>
   );
 }
@@ -280,7 +282,7 @@ function Legend({ series, cursor }: { series: readonly ChartSeries[]; cursor: Si
       {series.map((one) => (
         <li key={one.key} class={one.faint ? "faint" : ""}>
           <span
-            class={`swatch ${one.faint ? "dashed" : one.shape}`}
+            class={`swatch ${one.faint ? "dashed" : one.dotted && one.shape === "line" ? "dotted" : one.shape}`}
             style={{ borderColor: colours[one.colour % colours.length] }}
           />
           <span class="chart-legend-label" title={one.label}>

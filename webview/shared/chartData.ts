@@ -12,6 +12,8 @@ export interface ChartSeries {
   readonly shape: "line" | "points";
   /** Made void by a later attempt, or not the main run. */
   readonly faint: boolean;
+  /** Beside another line of the same colour. */
+  readonly dotted: boolean;
   /** Steps a bucket; 1: every value by itself. */
   readonly width: number;
   /** First step of the bucket. */

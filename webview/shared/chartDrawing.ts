@@ -2,9 +2,10 @@
 // where values are that cannot be drawn.
 import type uPlot from "uplot";
 import type { Column, DrawnChart } from "./chartData.ts";
-import { alpha } from "./chartLines.ts";
+import { alpha, dashOf } from "./chartLines.ts";
 import { type Limits, placesIn } from "./chartRange.ts";
 import type { Theme } from "./theme.ts";
+import { sharedWords } from "./words.ts";
 
 export interface ChartMark {
   readonly step: number;
@@ -15,6 +16,19 @@ interface Drawn {
   readonly chart: DrawnChart;
   readonly marks: readonly ChartMark[];
   readonly theme: Theme;
+}
+
+/** What the numbers below the plot count, to the left of them. */
+export function drawAxisName(plot: uPlot, theme: Theme): void {
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio;
+  ctx.save();
+  ctx.fillStyle = theme.muted;
+  ctx.font = theme.font.replace(/^(\d+)px/, (_, size: string) => `${Number(size) * scale}px`);
+  ctx.textAlign = "right";
+  ctx.textBaseline = "top";
+  ctx.fillText(sharedWords().stepAxis, bbox.left - 10 * scale, bbox.top + bbox.height + 4 * scale);
+  ctx.restore();
 }
 
 /** From least to greatest value of each bucket, as one area for each run of buckets without a gap. */
@@ -56,7 +70,7 @@ export function drawBands(plot: uPlot, { chart, theme }: Drawn, limits: Limits):
     ctx.fill(area);
     strokeDense(plot, line, chart.x, [first, last], {
       colour: theme.series[series.colour % theme.series.length]!,
-      dashed: series.faint,
+      dash: dashOf(series),
     });
   }
   ctx.restore();
@@ -68,7 +82,7 @@ function strokeDense(
   line: Column,
   x: readonly number[],
   [first, last]: readonly [number, number],
-  { colour, dashed }: { readonly colour: string; readonly dashed: boolean },
+  { colour, dash }: { readonly colour: string; readonly dash: readonly number[] },
 ): void {
   const { ctx } = plot;
   const path = new Path2D();
@@ -88,7 +102,7 @@ function strokeDense(
   ctx.strokeStyle = colour;
   ctx.lineWidth = devicePixelRatio;
   ctx.lineJoin = "bevel";
-  ctx.setLineDash(dashed ? [5 * devicePixelRatio, 4 * devicePixelRatio] : []);
+  ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
   ctx.stroke(path);
 }
 

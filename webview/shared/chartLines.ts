@@ -1,6 +1,6 @@
 // What a chart's lines are to uPlot: columns in one order, strokes, and which places get a point of their own.
 import type uPlot from "uplot";
-import type { DrawnChart } from "./chartData.ts";
+import type { ChartSeries, DrawnChart } from "./chartData.ts";
 import type { Theme } from "./theme.ts";
 
 export function alignedData(chart: DrawnChart): uPlot.AlignedData {
@@ -24,13 +24,18 @@ export function seriesOptions(chart: DrawnChart, theme: Theme): uPlot.Series[] {
       width: points ? 1 : 1.5,
       // Drawn with its band.
       ...(one.band === null ? {} : { paths: () => null }),
-      ...(one.series.faint || points ? { dash: points ? [2, 3] : [5, 4] } : {}),
+      dash: points ? [2, 3] : dashOf(one.series),
       points: points
         ? { show: true, size: 7, fill: theme.background, stroke: colour, width: 1.5 }
         : { size: 4, fill: colour, stroke: colour, filter: (plot, index) => lonePoints(plot, index) },
     });
   }
   return series;
+}
+
+/** Lengths of a line's dashes and gaps, in pixels; none: a whole line. */
+export function dashOf(series: ChartSeries): number[] {
+  return series.faint ? [5, 4] : series.dotted ? [2, 2] : [];
 }
 
 /** Values without a neighbour to draw a line to; all values where there is room for them. */

@@ -2,7 +2,7 @@
 // but what is drawn, and draws nothing while it is out of sight.
 import uPlot from "uplot";
 import type { DrawnChart } from "./chartData.ts";
-import { type ChartMark, drawBands, drawMarks } from "./chartDrawing.ts";
+import { type ChartMark, drawAxisName, drawBands, drawMarks } from "./chartDrawing.ts";
 import { alignedData, seriesOptions } from "./chartLines.ts";
 import { type Limits, linearRange, logarithmicRange, withBands } from "./chartRange.ts";
 import { drawInTurn, forget } from "./drawTurns.ts";
@@ -19,6 +19,8 @@ export interface PlotModel {
   readonly marks: readonly ChartMark[];
   readonly logarithmic: boolean;
   readonly theme: Theme;
+  /** First and last step of all charts that move together: they share one axis, whatever each of them has. */
+  readonly bounds: StepRange;
 }
 
 export interface PlotEvents {
@@ -107,7 +109,8 @@ export class ChartPlot {
   #limits(): Limits {
     const x = this.#model?.chart.x ?? [];
     if (this.#range !== null) return { min: this.#range.from, max: this.#range.to };
-    const [min, max] = [x[0] ?? 0, x.at(-1) ?? 1];
+    const { from, to } = this.#model?.bounds ?? { from: 0, to: 1 };
+    const [min, max] = [Math.min(from, x[0] ?? from), Math.max(to, x.at(-1) ?? to)];
     return min === max ? { min: min - 0.5, max: max + 0.5 } : { min, max };
   }
 
@@ -124,6 +127,7 @@ export class ChartPlot {
         series.colour,
         series.shape,
         series.faint,
+        series.dotted,
         raw !== null,
         band !== null,
       ]),
@@ -210,7 +214,12 @@ export class ChartPlot {
             this.#events.onRange(range);
           },
         ],
-        drawAxes: [(plot) => drawBands(plot, this.#model ?? model, this.#limits())],
+        drawAxes: [
+          (plot) => {
+            drawAxisName(plot, theme);
+            drawBands(plot, this.#model ?? model, this.#limits());
+          },
+        ],
         draw: [(plot) => drawMarks(plot, this.#model ?? model)],
         ready: [(plot) => this.#listen(plot)],
       },

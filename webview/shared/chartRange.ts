@@ -30,8 +30,9 @@ export function withBands(chart: DrawnChart, limits: Limits, range: [number | nu
 
 export function linearRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !Number.isFinite(min) || !Number.isFinite(max)) return [0, 1];
+  if (min === 0 && max === 0) return [0, 1];
   if (min === max) {
-    const room = Math.abs(min) * 0.1 || 0.5;
+    const room = Math.abs(min) * 0.1;
     return [min - room, max + room];
   }
   const room = (max - min) * 0.06;

@@ -18,6 +18,7 @@ function series(values: readonly number[], { first = 1, width = 1, key = "a" } =
     colour: 0,
     shape: "line",
     faint: false,
+    dotted: false,
     width,
     step: values.map((_, index) => first + index * width),
     min: finite,

@@ -128,6 +128,11 @@ describe("a run's model", () => {
     expect(label("/runs/math-2026-11-30", "/runs/math-2026-11-29")).toEqual(["30", "29"]);
     expect(label("/a/run", "/b/run")).toEqual(["a/run", "b/run"]);
     expect(label("/runs/a", "/runs/b")).toEqual(["a", "b"]);
+    expect(label("/runs/sum-20261201-052013", "/runs/sum-20261201-061500")).toEqual(["05:20:13", "06:15:00"]);
+    expect(label("/runs/sum-20261201-052013", "/runs/dice-20261201-061500")).toEqual([
+      "sum-2026-12-01 05:20:13",
+      "dice-2026-12-01 06:15:00",
+    ]);
   });
 
   it("draws at most so many bars, the last step among them", () => {
