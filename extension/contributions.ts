@@ -25,6 +25,7 @@ export const commands = {
   "rollscope.openDashboard": command("palette"),
   "rollscope.compareRuns": command("palette"),
   "rollscope.openTrajectory": command("palette"),
+  "rollscope.diffTrajectories": command("palette"),
   "rollscope.importTrajectories": command("palette"),
   "rollscope.exportRun": command("palette"),
   "rollscope.explainZeroLoss": command("palette"),

@@ -93,7 +93,7 @@ function registerTree(context: vscode.ExtensionContext, id: ViewId, main: () => 
   const changed = new vscode.EventEmitter<unknown>();
   const view = vscode.window.createTreeView<unknown>(id, {
     showCollapseAll: false,
-    canSelectMany: id === "rollscope.runs",
+    canSelectMany: id === "rollscope.runs" || id === "rollscope.trajectories",
     treeDataProvider: {
       onDidChangeTreeData: changed.event,
       getChildren: (element) => main().tree(id).getChildren(element),

@@ -17,6 +17,7 @@ import {
 } from "./commands/runCommands.ts";
 import {
   chooseStep,
+  diffTrajectories,
   filterTrajectories,
   importTrajectories,
   openTrajectory,
@@ -207,6 +208,7 @@ export function createMain(context: vscode.ExtensionContext, fronts: Fronts): Ma
     "rollscope.openDashboard": (given) => openDashboard(services, given),
     "rollscope.compareRuns": (given, all) => compareRuns(services, given, all),
     "rollscope.openTrajectory": (given) => openTrajectory(services, given),
+    "rollscope.diffTrajectories": (given, all) => diffTrajectories(services, given, all),
     "rollscope.importTrajectories": (given) => importTrajectories(services, given),
     "rollscope.exportRun": (given) => exportRun(services, given),
     "rollscope.explainZeroLoss": (given) => explainZeroLoss(services, given),

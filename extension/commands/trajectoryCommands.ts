@@ -1,7 +1,7 @@
-// Commands about trajectories: open, import, and what the Trajectories view shows.
+// Commands about trajectories: open, compare, import, and what the Trajectories view shows.
 import * as vscode from "vscode";
 import { trajectoryOrders } from "../../protocol/daemonMethods.ts";
-import { type TrajectorySource, trajectorySourceSchema } from "../../protocol/trajectoryView.ts";
+import { type TrajectoryRow, type TrajectorySource, trajectorySourceSchema } from "../../protocol/trajectoryView.ts";
 import { trajectoryEditorType } from "../contributions.ts";
 import { refuse } from "../daemon/fault.ts";
 import { showDone, withProgress } from "../notify.ts";
@@ -9,7 +9,7 @@ import type { Services } from "../services.ts";
 import { windowOutputDir } from "../surface.ts";
 import { describeFilter, orderNames, parseScore, trajectoryLine } from "../views/trajectoryLines.ts";
 import { sourceTitle } from "../webviews/panels.ts";
-import { folderOf, pickRun } from "./pick.ts";
+import { pickRun } from "./pick.ts";
 
 /** A line of the view, an object with a source, a file, or nothing: then the person picks. */
 export async function openTrajectory(services: Services, given: unknown): Promise<void> {
@@ -17,49 +17,59 @@ export async function openTrajectory(services: Services, given: unknown): Promis
     await vscode.commands.executeCommand("vscode.openWith", given, trajectoryEditorType);
     return;
   }
-  const source = sourceOf(given) ?? (await pickTrajectory(services));
+  const source = sourceOf(given) ?? (await pickTrajectory(services, "Open Trajectory"));
   if (source !== undefined) services.panels.openInspector(source, sourceTitle(source));
+}
+
+/** Lines that are selected together, or a line and one that the person picks, or two that are picked. */
+export async function diffTrajectories(services: Services, given: unknown, all: unknown): Promise<void> {
+  const selected = (Array.isArray(all) ? all : []).flatMap((line) => sourceOf(line) ?? []);
+  const first = sourceOf(given) ?? selected[0] ?? (await pickTrajectory(services, "Diff Trajectories: the first one"));
+  if (first === undefined) return;
+  const isFirst = (source: TrajectorySource) => JSON.stringify(source) === JSON.stringify(first);
+  const others = selected.filter((source) => !isFirst(source));
+  if (others.length === 0) {
+    const other = await pickTrajectory(services, "Diff Trajectories: the one beside it", isFirst);
+    if (other === undefined) return;
+    others.push(other);
+  }
+  if (others.length > mostCompared) {
+    refuse(
+      "DAEMON_REQUEST_INVALID",
+      `${others.length + 1} trajectories are too many to stand side by side.`,
+      `Select at most ${mostCompared + 1}.`,
+    );
+  }
+  services.panels.openInspector(first, sourceTitle(first), { view: { mode: "siblings", against: others } });
 }
 
 function sourceOf(given: unknown): TrajectorySource | undefined {
   const parsed = trajectorySourceSchema.safeParse((given as { source?: unknown } | undefined)?.source);
-  if (parsed.success) return parsed.data;
-  const folder = folderOf(given);
-  const record = (given as { record?: unknown } | undefined)?.record;
-  return folder !== null && typeof record === "string" ? { kind: "record", folder, record } : undefined;
+  return parsed.success ? parsed.data : undefined;
 }
+
+/** Beside the first one. */
+const mostCompared = 8;
 
 const openFileLabel = "$(folder-opened) A file…";
 
-async function pickTrajectory(services: Services): Promise<TrajectorySource | undefined> {
-  const { place, filter, order, descending } = services.trajectories;
-  const folder =
-    place.kind === "run"
-      ? place.folder
-      : (
-          await pickRun(
-            services,
-            undefined,
-            "Open Trajectory of",
-            () => true,
-            "Import Trajectories opens those of files.",
-          )
-        )?.folder;
-  if (folder === undefined) return undefined;
-  const { rows } = await withProgress("Reading trajectories", (token) =>
-    services.connection.request(
-      "trajectories/list",
-      { folder, filter: place.kind === "run" ? filter : {}, order, descending, limit: 1000 },
-      token,
-    ),
-  );
-  const items = rows.map((row) => {
-    const { label, description } = trajectoryLine(row);
-    return { label, description: description ?? "", detail: row.id, source: row.source as TrajectorySource | null };
-  });
+async function pickTrajectory(
+  services: Services,
+  title: string,
+  leftOut: (source: TrajectorySource) => boolean = () => false,
+): Promise<TrajectorySource | undefined> {
+  const read = await chooseList(services, title);
+  if (read === undefined) return undefined;
+  const rows = await withProgress("Reading trajectories", read);
+  const items = rows
+    .filter(({ source }) => !leftOut(source))
+    .map((row) => {
+      const { label, description } = trajectoryLine(row);
+      return { label, description: description ?? "", detail: row.id, source: row.source as TrajectorySource | null };
+    });
   const picked = await vscode.window.showQuickPick(
     [...items, { label: openFileLabel, description: "", detail: "", source: null }],
-    { title: "Open Trajectory", matchOnDescription: true, matchOnDetail: true },
+    { title, matchOnDescription: true, matchOnDetail: true },
   );
   if (picked === undefined) return undefined;
   if (picked.source !== null) return picked.source;
@@ -67,6 +77,23 @@ async function pickTrajectory(services: Services): Promise<TrajectorySource | un
   const file = files?.[0];
   if (file !== undefined) await vscode.commands.executeCommand("vscode.openWith", file, trajectoryEditorType);
   return undefined;
+}
+
+type ReadRows = (token: vscode.CancellationToken) => Promise<readonly TrajectoryRow[]>;
+
+/** What the Trajectories view shows, or those of a run that the person picks; undefined: dismissed. */
+async function chooseList(services: Services, title: string): Promise<ReadRows | undefined> {
+  const { connection } = services;
+  const { place, filter, order, descending } = services.trajectories;
+  if (place.kind === "file")
+    return async (token) => (await connection.request("file/open", { path: place.path }, token)).rows;
+  const next = "Import Trajectories opens those of files.";
+  const chosen =
+    place.kind === "run" ? place : await pickRun(services, undefined, `${title}: of which run`, () => true, next);
+  if (chosen === undefined) return undefined;
+  const { folder } = chosen;
+  const request = { folder, filter: place.kind === "run" ? filter : {}, order, descending, limit: 1000 };
+  return async (token) => (await connection.request("trajectories/list", request, token)).rows;
 }
 
 export async function importTrajectories(services: Services, given: unknown): Promise<void> {

@@ -83,7 +83,7 @@ export function trajectoryLine(row: TrajectoryRow, order: TrajectoryOrder = "cre
     ],
     context: "trajectory",
     command: { id: "rollscope.openTrajectory", arguments: [{ source: row.source }] },
-    ...(row.source.kind === "record" ? { folder: row.source.folder, record: row.source.record } : {}),
+    source: row.source,
   };
 }
 

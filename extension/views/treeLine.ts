@@ -1,5 +1,6 @@
 // The one shape of a line in the views, so that a view is a function from data to lines. Labels are plain text.
 import * as vscode from "vscode";
+import type { TrajectorySource } from "../../protocol/trajectoryView.ts";
 import type { CommandId } from "../contributions.ts";
 
 export interface TreeLine {
@@ -16,7 +17,7 @@ export interface TreeLine {
   readonly expanded?: boolean;
   /** What commands on the line are given. */
   readonly folder?: string;
-  readonly record?: string;
+  readonly source?: TrajectorySource;
 }
 
 export function isTreeLine(value: unknown): value is TreeLine {

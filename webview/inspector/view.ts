@@ -1,5 +1,6 @@
 // What a person chose in the inspector: kept over reloads, so every value is parsed and falls back by itself.
 import { z } from "zod";
+import { trajectorySourceSchema } from "../../protocol/trajectoryView.ts";
 
 export const modes = ["chat", "raw", "details", "siblings"] as const;
 
@@ -13,6 +14,8 @@ const viewSchema = z.object({
   row: z.string().nullable().catch(null),
   branch: z.int().min(0).catch(0),
   mode: z.enum(modes).catch("chat"),
+  /** Compared with these; empty: with the others of its group. */
+  against: z.array(trajectorySourceSchema).max(8).catch([]),
   search: z.string().catch(""),
   /** All digits of a token's numbers. */
   exact: z.boolean().catch(false),
