@@ -344,6 +344,16 @@ test("siblings stand side by side from the token where they part", async () => {
   ]);
 });
 
+test("trajectories of other tasks stand beside it with what they were asked, and the group is a click away", async () => {
+  const other = { kind: "file" as const, path: "/w/other.jsonl", index: 3 };
+  const { page, asked } = await open(mathTrajectory(), { mode: "siblings", against: [other] });
+  await eventually(() => page.locator(".sibling").count()).toBe(2);
+  expect(asked("trajectory/diff")).toEqual([{ source: recordSource, others: [other] }]);
+  await eventually(() => page.locator(".sibling").nth(1).textContent()).toContain("another");
+  await page.getByRole("button", { name: "Compare with its group" }).click();
+  await eventually(() => page.locator(".sibling").count()).toBe(4);
+});
+
 test("a file that is being read shows how far it is, and grows", async () => {
   const long = longTrajectory(120, 4, 88);
   const whole = long.outline;

@@ -4,6 +4,7 @@ import type { BulkArray } from "../../protocol/bulkFrame.ts";
 import {
   type TokenColumnName,
   type TrajectoryOutline,
+  type TrajectorySource,
   type TurnView,
   tokenColumns,
 } from "../../protocol/trajectoryView.ts";
@@ -183,6 +184,12 @@ export function handlersOf(trajectory: BenchTrajectory): Record<string, BenchHan
           source: { ...recordSource, record: `record-${sample + 1}` },
         },
         parts: sample === 4 ? null : { turn: 1, token: 10 + sample },
+      })),
+    }),
+    "trajectory/diff": ({ others }: { others: TrajectorySource[] }) => ({
+      rows: others.map((source) => ({
+        row: { ...trajectory.outline.row, id: "another", task: "another task", sample: 0, source },
+        parts: { turn: 1, token: 0 },
       })),
     }),
     "trajectory/image": ({ handle }: { handle: string }, session) => {
