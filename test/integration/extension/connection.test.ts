@@ -1,14 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { type ConnectionState, DaemonConnection, type Log } from "../../../extension/daemon/connection.ts";
-import { createLauncher } from "../../../extension/daemon/launch.ts";
 import { createRunsModel } from "../../../extension/runs/runsModel.ts";
 import { createPageRelay } from "../../../extension/webviews/pageRelay.ts";
 import { createRunFollowers } from "../../../extension/webviews/runFollowers.ts";
 import { decodeBulkFrame } from "../../../protocol/bulkFrame.ts";
 import type { PageMessage } from "../../../protocol/pageHost.ts";
+import { connectEditor, silentLog, temporaryEditorHome } from "../../support/editorConnection.ts";
 import { bundleModule } from "../../support/moduleProgram.ts";
 import { toyFolder } from "../../support/toyRun.ts";
 
@@ -19,65 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => remove());
 
-const log: Log = { info: () => {}, warn: () => {}, error: () => {} };
-const node = { file: process.execPath, version: process.versions.node, origin: "system" } as const;
-
 let home = "";
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "rollscope-home-"));
+  home = temporaryEditorHome();
 });
-
-/** Resolves when no process of that number is left. */
-async function ended(pid: number): Promise<void> {
-  for (;;) {
-    try {
-      process.kill(pid, 0);
-    } catch {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-/** Retries happen when the test says so. */
-function connectionTo(file: string) {
-  const environment = { ROLLSCOPE_HOME: home };
-  let retry = () => {};
-  const connection = new DaemonConnection({
-    version: "0.0.0",
-    log,
-    findLauncher: async () =>
-      createLauncher({ kind: "script", origin: "home", file, node: null }, { ...node, environment }),
-    later: (milliseconds, then) => {
-      // The limit of hello is real; the pauses before tries are the test's.
-      if (milliseconds >= 20_000) {
-        const timer = setTimeout(then, milliseconds);
-        return () => clearTimeout(timer);
-      }
-      retry = then;
-      return () => {
-        retry = () => {};
-      };
-    },
-  });
-  const reached = (kind: ConnectionState["kind"]) =>
-    new Promise<ConnectionState>((resolve) => {
-      if (connection.state.kind === kind) return resolve(connection.state);
-      const off = connection.onState((state) => {
-        if (state.kind !== kind) return;
-        off();
-        resolve(state);
-      });
-    });
-  onTestFinished(async () => {
-    const { state } = connection;
-    await connection.request("shutdown", {}).catch(() => {});
-    connection.dispose();
-    if (state.kind === "connected") await ended(state.hello.pid);
-    rmSync(home, { recursive: true, force: true });
-  });
-  return { connection, reached, retry: () => retry() };
-}
+const connectionTo = (file: string) => connectEditor(file, home);
 
 describe("the connection to the daemon", () => {
   test("starts the daemon on demand, and finds a new one after it was killed", async () => {
@@ -150,7 +93,7 @@ describe("a run over the connection", () => {
     const relay = createPageRelay({
       connection,
       followers,
-      log,
+      log: silentLog,
       mayRun: () => true,
       answerHost: async () => ({}),
       post: (message) => {
