@@ -131,45 +131,102 @@ test("requests are refused with codes: before hello, of another version, unknown
   expect(await witness.call("runs/watch", {})).toEqual({ runs: [] });
 });
 
-test("a client that stops reading holds up nobody, and goes on without a gap", async () => {
+const memoryOf = (pid: number | undefined) =>
+  1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
+
+test("a client that stops reading holds up nobody, is dropped to a snapshot, and misses and repeats nothing", async () => {
   const daemon = await runDaemon(script);
   const run = await newToyRun(await toyFolder());
   await attemptToyRun(run);
   const { path, journal } = run.folder;
   const [slow, quick] = [await daemon.connect("slow"), await daemon.connect("quick")];
-  const cursors = new Map<string, number>();
+  const kept = { slow: { cursor: 0, snapshots: 0, events: 0 }, quick: { cursor: 0, snapshots: 0, events: 0 } };
   for (const [name, client] of [
     ["slow", slow],
     ["quick", quick],
   ] as const) {
+    const own = kept[name];
     client.on("run/delta", (delta) => {
-      const before = cursors.get(name) ?? 0;
-      if (delta.kind === "snapshot") cursors.set(name, delta.snapshot.cursor);
-      else if (delta.kind === "events") {
-        expect(delta.events.map(({ n }) => n)).toEqual(delta.events.map((_, index) => before + index + 1));
-        cursors.set(name, delta.cursor);
+      if (delta.kind === "snapshot") {
+        expect(delta.snapshot.cursor).toBeGreaterThanOrEqual(own.cursor);
+        own.cursor = delta.snapshot.cursor;
+        own.snapshots += 1;
+      } else if (delta.kind === "events") {
+        expect(delta.events.map(({ n }) => n)).toEqual(delta.events.map((_, index) => own.cursor + index + 1));
+        own.cursor = delta.cursor;
+        own.events += delta.events.length;
       }
     });
     await client.call("run/follow", { folder: path, cursor: null });
   }
+  await until("both first snapshots", () => kept.slow.snapshots === 1 && kept.quick.snapshots === 1);
   slow.pause();
   const writer = openJournal(journal, 2, Date.now);
-  let last = 0;
-  for (let step = 1; step <= 20_000; step++)
-    last = writer.append({
-      type: "warning",
-      step,
-      error: { code: "RUN_FAILED", message: "m".repeat(200), next: "n" },
-    }).n;
+  const resumed = { step: 4, checkpoint: null, voidedSteps: 0 };
+  const started = { run: "r", recipe: "toy", model: "m", steps: 20_004, seed: 1, evaluations: [], resumed };
+  let last = writer.append({ type: "started", ...started }).n;
+  const metrics = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`number_${index}`, index / 7]));
+  for (let step = 5; step <= 20_004; step++) {
+    last = writer.append({ type: "step", step, weightVersion: step, skipped: null, metrics, timings: {} }).n;
+    if (step % 500 === 4) await until("the quick client's newest event", () => kept.quick.cursor === last);
+  }
   writer.dispose();
-  await until("the quick client's last event", () => cursors.get("quick") === last);
-  expect(cursors.get("slow")).toBeLessThan(last);
-  const kilobytes = Number(
-    /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.program.process.pid}/status`, "utf8"))?.[1] ?? 0,
-  );
-  expect(kilobytes).toBeLessThan(300_000);
+  expect(kept.quick.snapshots).toBe(1);
+  expect(kept.slow.cursor).toBeLessThan(last);
+  // The numbers of the run are held once for all; what one client has not taken is not.
+  expect(memoryOf(daemon.program.process.pid)).toBeLessThan(300_000_000);
   slow.resume();
-  await until("the slow client's last event", () => cursors.get("slow") === last);
+  await until("the slow client's last event", () => kept.slow.cursor === last);
+  expect(kept.slow.snapshots).toBeGreaterThan(1);
+  expect(kept.slow.events).toBeLessThan(kept.quick.events);
+  const rows: number[] = [];
+  for (let more = true; more; ) {
+    const page = await slow.call("metrics/rows", { folder: path, from: (rows.at(-1) ?? 0) + 1, limit: 10_000 });
+    rows.push(...page.rows.map(({ step }) => step));
+    more = page.more;
+  }
+  expect(rows).toEqual(Array.from({ length: 20_004 }, (_, index) => index + 1));
+});
+
+test("a client that asks and never reads fills no memory, and is answered once it reads", async () => {
+  const daemon = await runDaemon(script);
+  const witness = await daemon.connect();
+  const run = await newToyRun(await toyFolder());
+  await attemptToyRun(run);
+  const folder = run.folder.path;
+  writeFileSync(join(folder, "run.log"), `${"x".repeat(99)}\n`.repeat(10_000));
+  await witness.call("runs/look", { folders: [folder] });
+  const greedy = rawClient(daemon.home.socket);
+  greedy.send({ id: 1, method: "hello", params: { protocol: 1, client: { name: "greedy", version: "0" } } });
+  await greedy.answer(1);
+  greedy.socket.pause();
+  // 800 MB of answers.
+  const last = 4000;
+  for (let id = 2; id <= last; id++) greedy.send({ id, method: "run/log", params: { folder, bytes: 200_000 } });
+  for (let round = 0; round < 200; round++) expect((await witness.call("runs/watch", {})).runs).toHaveLength(1);
+  expect(memoryOf(daemon.program.process.pid)).toBeLessThan(400_000_000);
+  let read = 0;
+  greedy.socket.removeAllListeners("data");
+  greedy.socket.on("data", (text: string) => {
+    read += text.length;
+  });
+  greedy.socket.resume();
+  await until("all answers", () => read > (last - 1) * 200_000);
+  expect(memoryOf(daemon.program.process.pid)).toBeLessThan(400_000_000);
+});
+
+test("frames that a client does not take are few, and asking for more is refused", async () => {
+  const daemon = await runDaemon(script);
+  const run = await newToyRun(await toyFolder());
+  await attemptToyRun(run);
+  const folder = run.folder.path;
+  const client = rawClient(daemon.home.socket);
+  client.send({ id: 1, method: "hello", params: { protocol: 1, client: { name: "x", version: "0" } } });
+  await client.answer(1);
+  const params = { folder, names: ["loss"], from: null, to: null, buckets: 2 };
+  for (let id = 2; id < 40; id++) client.send({ id, method: "metrics/series", params });
+  expect((await client.answer(2)).result).toEqual({ bulk: 1 });
+  expect((await client.answer(39)).error?.data.code).toBe("DAEMON_BUSY");
 });
 
 test("numbers come as frames on the second connection, and rows with words for what JSON lacks", async () => {
@@ -230,7 +287,7 @@ test("idle, it takes little memory and no processor", async () => {
   const before = ticks();
   await new Promise((resolve) => setTimeout(resolve, 5000));
   expect(ticks() - before).toBeLessThanOrEqual(5);
-  expect(Number(/VmRSS:\s+(\d+)/.exec(about("status"))?.[1])).toBeLessThan(110_000);
+  expect(memoryOf(client.hello.pid)).toBeLessThan(110_000_000);
 });
 
 test("every method of the contract is there", async () => {

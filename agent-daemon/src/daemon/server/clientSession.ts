@@ -8,7 +8,7 @@ import type { MethodSession } from "../methods/methodTypes.ts";
 
 /** Frames of a client whose bulk channel is not there yet, and bytes that its channel has not taken. */
 const mostWaitingFrames = 32;
-const mostWaitingBytes = 256 * 1024 * 1024;
+const mostWaitingBytes = 64 * 1024 * 1024;
 
 export interface ClientSession extends MethodSession {
   readonly ended: boolean;

@@ -10,6 +10,7 @@ import type { DaemonLog } from "../daemonLog.ts";
 import { type MethodTable, parseParams } from "../methods/allMethods.ts";
 import { type ClientSession, createClientSession, frameSender } from "./clientSession.ts";
 import { makePrivateFolder } from "./daemonHome.ts";
+import { createTurnstile, turnstileLimits } from "./turnstile.ts";
 import { createReader, createWriter, responseError } from "./wire.ts";
 
 export interface SocketServer {
@@ -75,7 +76,8 @@ function serveConnection(
   live: Set<ClientSession>,
 ): void {
   const { table, log } = services;
-  const watched = watchedWriter(createWriter(socket));
+  const turnstile = createTurnstile(turnstileLimits, (isCrowded) => (isCrowded ? socket.pause() : socket.resume()));
+  const watched = watchedWriter(createWriter(socket), turnstile.leave);
   const connection = createMessageConnection(createReader(socket), watched.writer);
   let session: ClientSession | null = null;
   let greeted: DaemonRequest<"hello"> | null = null;
@@ -106,6 +108,7 @@ function serveConnection(
   connection.onRequest(async (method, params, token) => {
     const stop = new AbortController();
     const cancelled = token.onCancellationRequested(() => stop.abort());
+    await turnstile.enter();
     try {
       if (method === "hello") return greet(parseParams("hello", params) as DaemonRequest<"hello">);
       if (greeted === null || session === null) throw invalid("The first request must be hello.");
@@ -163,8 +166,15 @@ function invalid(sentence: string): RollscopeError {
 
 const isResponse = (message: Message) => "result" in message || "error" in message;
 
-/** A writer that calls back once, after the next answer has been handed to the stream. */
-function watchedWriter(inner: MessageWriter): { writer: MessageWriter; afterNext(run: () => void): void } {
+/**
+ * A writer that calls back once, after the next answer has been handed to the stream.
+ *
+ * @param onAnswered told after each answer
+ */
+function watchedWriter(
+  inner: MessageWriter,
+  onAnswered: () => void,
+): { writer: MessageWriter; afterNext(run: () => void): void } {
   let next: (() => void) | null = null;
   return {
     writer: {
@@ -173,7 +183,11 @@ function watchedWriter(inner: MessageWriter): { writer: MessageWriter; afterNext
       write: async (message: Message) => {
         const after = isResponse(message) ? next : null;
         if (after !== null) next = null;
-        await inner.write(message);
+        try {
+          await inner.write(message);
+        } finally {
+          if (isResponse(message)) onAnswered();
+        }
         after?.();
       },
       end: () => inner.end(),
