@@ -6,13 +6,19 @@ const recipeApi = fileURLToPath(new URL("./agent-daemon/src/recipes/api.ts", imp
 
 const report = process.env["ROLLSCOPE_TEST_REPORT"];
 
-function project(name: string, timeoutSeconds: number, setupFiles: readonly string[] = []) {
+function project(
+  name: string,
+  timeoutSeconds: number,
+  setupFiles: readonly string[] = [],
+  globalSetup: readonly string[] = [],
+) {
   return {
     resolve: { alias: { "rollscope/recipe": recipeApi } },
     test: {
       name,
       include: [`test/${name}/**/*.test.ts`],
       setupFiles: [...setupFiles],
+      globalSetup: [...globalSetup],
       // A browser beside other work takes its time; what never comes still fails well within a test's own limit.
       expect: { poll: { timeout: 10_000 } },
       environment: "node",
@@ -36,7 +42,7 @@ export default defineConfig({
       project("integration", 180),
       project("full", 3600),
       project("vscode", 120, ["test/support/editorHooks.ts"]),
-      project("browser", 60),
+      project("browser", 60, [], ["test/support/builtPages.ts"]),
       // Whole scenes: by hand, on a machine that does nothing else.
       project("editor", 120, ["test/support/editorHooks.ts"]),
     ],
