@@ -90,7 +90,7 @@ export const trajectoryMethods: CreateMethods = ({ runs, clock }) => {
       if (source.kind === "file") {
         const held = await files.hold(source.path, tell);
         release = held.release;
-        return openFileTrajectory(held.file, source.index);
+        return openFileTrajectory(held.file, source.index, tell);
       }
       const held = await readers.hold(runs.folder(source.folder));
       release = held.release;

@@ -52,10 +52,30 @@ export function fileRow(path: string, index: number, summary: TrajectorySummary)
   };
 }
 
-export async function openFileTrajectory(file: TrajectoryFile, index: number): Promise<OpenTrajectory> {
-  const trajectory = await file.trajectory(index);
-  const places = trajectory.columns.length === 0 ? [] : await tokenPlaces(file, index);
-  return new FileTrajectory(file, index, trajectory, places);
+/**
+ * Of a file that is still being indexed: as far as it is read, and again when it is read to its end.
+ *
+ * @param onChange called when that is done
+ */
+export async function openFileTrajectory(
+  file: TrajectoryFile,
+  index: number,
+  onChange: () => void,
+): Promise<OpenTrajectory> {
+  const trajectory = new FileTrajectory(file, index, await readFacts(file, index));
+  if (!file.complete) trajectory.readOn(onChange);
+  return trajectory;
+}
+
+interface Facts {
+  readonly about: ImportedTrajectory;
+  /** Empty where the file has no tokens. */
+  readonly places: readonly number[];
+}
+
+async function readFacts(file: TrajectoryFile, index: number): Promise<Facts> {
+  const about = await file.trajectory(index);
+  return { about, places: about.columns.length === 0 ? [] : await tokenPlaces(file, index) };
 }
 
 /** Sampled tokens before each turn, and of all of them at the end. */
@@ -73,23 +93,37 @@ const sampledOf = (tokens: ImportedTurn["tokens"]) => tokens?.sampled.reduce((su
 class FileTrajectory implements OpenTrajectory {
   private readonly file: TrajectoryFile;
   private readonly index: number;
-  private readonly facts: ImportedTrajectory;
-  /** Empty where the file has no tokens. */
-  private readonly places: readonly number[];
+  private about: ImportedTrajectory;
+  private places: readonly number[];
+  private reading: Promise<void> = Promise.resolve();
+  private closed = false;
 
-  constructor(file: TrajectoryFile, index: number, facts: ImportedTrajectory, places: readonly number[]) {
+  constructor(file: TrajectoryFile, index: number, { about, places }: Facts) {
     this.file = file;
     this.index = index;
-    this.facts = facts;
+    this.about = about;
     this.places = places;
   }
 
+  readOn(onChange: () => void): void {
+    const again = async () => {
+      // What made reading on impossible is told with the file; what was found is there.
+      await this.file.indexed.catch(() => {});
+      if (this.closed) return;
+      ({ about: this.about, places: this.places } = await readFacts(this.file, this.index));
+      onChange();
+    };
+    this.reading = again();
+    // Whoever waits for it hears of a failure; nobody has to.
+    this.reading.catch(() => {});
+  }
+
   private get summary(): TrajectorySummary {
-    return this.file.trajectories()[this.index] ?? this.facts;
+    return this.file.trajectories()[this.index] ?? this.about;
   }
 
   outline(): TrajectoryOutline {
-    const { facts, file, summary } = this;
+    const { about, file, summary } = this;
     const { done, total } = file.progress;
     return {
       row: fileRow(file.path, this.index, summary),
@@ -99,19 +133,18 @@ class FileTrajectory implements OpenTrajectory {
       inFile: file.trajectories().length,
       branches: [{ leaf: summary.id, turns: [[0, summary.turnCount]], drift: null }],
       tokenCount: this.places.length === 0 ? null : this.places.at(-1)!,
-      columns: [...facts.columns],
+      columns: [...about.columns],
       trained: [],
-      reward: facts.reward,
+      reward: about.reward,
       payload: null,
       fields: {},
-      metadata: withoutBigints({ format: facts.format, ...facts.metadata }),
-      tools: facts.tools.map((tool) => ({ ...tool, parameters: withoutBigints(tool.parameters as JsonValue) })),
+      metadata: withoutBigints({ format: about.format, ...about.metadata }),
+      tools: about.tools.map((tool) => ({ ...tool, parameters: withoutBigints(tool.parameters as JsonValue) })),
     };
   }
 
   indexed(): Promise<void> {
-    // What made reading on impossible is told with the file; what was found is there.
-    return this.file.indexed.catch(() => {});
+    return this.reading;
   }
 
   async turns(from: number, to: number): Promise<TurnView[]> {
@@ -147,7 +180,7 @@ class FileTrajectory implements OpenTrajectory {
   private async turn(turn: number): Promise<ImportedTurn> {
     const [found] = await this.file.turns(this.index, turn, turn + 1);
     if (found !== undefined) return found;
-    throw new RollscopeError("TRAJECTORY_TURN_UNKNOWN", `There is no turn ${turn} in ${this.facts.id}.`, {
+    throw new RollscopeError("TRAJECTORY_TURN_UNKNOWN", `There is no turn ${turn} in ${this.about.id}.`, {
       next: "Open the file again: it may have changed.",
     });
   }
@@ -241,6 +274,7 @@ class FileTrajectory implements OpenTrajectory {
   }
 
   dispose(): Promise<void> {
+    this.closed = true;
     return Promise.resolve();
   }
 }
