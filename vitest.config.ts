@@ -43,8 +43,6 @@ export default defineConfig({
       project("full", 3600),
       project("vscode", 120, ["test/support/editorHooks.ts"]),
       project("browser", 60, [], ["test/support/builtPages.ts"]),
-      // Whole scenes: by hand, on a machine that does nothing else.
-      project("editor", 120, ["test/support/editorHooks.ts"]),
     ],
   },
 });

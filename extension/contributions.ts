@@ -81,3 +81,5 @@ export const taskType = "rollscope";
 export const walkthroughId = "rollscope.start";
 /** Documents that the extension writes to be read: reports, logs, explanations. */
 export const reportScheme = "rollscope-report";
+/** Looks of such a document: no line numbers, no map, long lines wrapped. */
+export const reportLanguage = "rollscope-report";

@@ -1,7 +1,7 @@
 // Texts that the extension writes for people to read: check results, logs, explanations. Each is a read-only document by name that can
 // grow; nothing is written to disk.
 import * as vscode from "vscode";
-import { reportScheme } from "./contributions.ts";
+import { reportLanguage, reportScheme } from "./contributions.ts";
 
 export interface Reports {
   readonly text: (uri: vscode.Uri) => string;
@@ -22,7 +22,8 @@ export function createReports(changed: vscode.EventEmitter<vscode.Uri>): Reports
       texts.get(uri.path) ?? "This report was written before the window was reloaded. Run the command again.",
     show: async (name, text) => {
       update(name, text);
-      const document = await vscode.workspace.openTextDocument(uriOf(name));
+      const opened = await vscode.workspace.openTextDocument(uriOf(name));
+      const document = await vscode.languages.setTextDocumentLanguage(opened, reportLanguage);
       return await vscode.window.showTextDocument(document, { preview: true });
     },
     update,

@@ -24,7 +24,8 @@ const pause = 250;
 const severities = {
   error: vscode.DiagnosticSeverity.Error,
   warning: vscode.DiagnosticSeverity.Warning,
-  hint: vscode.DiagnosticSeverity.Information,
+  // Nothing is wrong: no squiggle, and no line among the problems.
+  hint: vscode.DiagnosticSeverity.Hint,
 } as const;
 
 const kinds = {

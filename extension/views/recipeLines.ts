@@ -21,14 +21,16 @@ export function recipeLines(recipes: readonly Recipe[]): TreeLine[] {
 
 function recipeLine(recipe: Recipe): TreeLine {
   const wrong = recipe.problems > 0;
+  // First sentence of its README.
+  const description = recipe.description.replaceAll("`", "");
   const counted = `${recipe.problems} ${recipe.problems === 1 ? "problem" : "problems"}`;
   return {
     id: `recipe:${recipe.folder}`,
     label: recipe.name,
-    description: wrong ? counted : recipe.description,
+    description: wrong ? counted : description,
     icon: wrong ? "warning" : "beaker",
     ...(wrong ? { color: "charts.yellow" } : {}),
-    tooltip: [recipe.name, ...(recipe.description === "" ? [] : [recipe.description]), recipe.folder],
+    tooltip: [recipe.name, ...(description === "" ? [] : [description]), recipe.folder],
     context: recipe.shipped ? "recipe.shipped" : "recipe.own",
     command: { id: "rollscope.openRecipe", arguments: [{ folder: recipe.folder }] },
     folder: recipe.folder,

@@ -5,7 +5,7 @@ import type * as vscode from "vscode";
 import type { TrajectoryRow } from "../../protocol/trajectoryView.ts";
 import type { DaemonConnection } from "../daemon/connection.ts";
 import { asFault } from "../daemon/fault.ts";
-import type { RunsModel } from "../runs/runsModel.ts";
+import { isActive, type RunsModel } from "../runs/runsModel.ts";
 import { setContextKey } from "../surface.ts";
 import { createPacer } from "./pacer.ts";
 import {
@@ -53,9 +53,14 @@ export class TrajectoriesView {
   #fresh = 0;
   #loaded: Promise<void> | null = null;
   #generation = 0;
-  #seenStep = -1;
   #memory: vscode.Memento;
-  #pacer = createPacer(followMilliseconds, () => this.#readAgain());
+  #runs: RunsModel;
+  #pacer = createPacer(followMilliseconds, async () => {
+    const { place } = this;
+    const run = place.kind === "run" ? this.#runs.get(place.folder) : undefined;
+    await this.#readAgain();
+    if (run !== undefined && isActive(run)) this.#follow();
+  });
 
   /** @param memory keeps what is shown over a reload of the window */
   constructor(
@@ -69,7 +74,9 @@ export class TrajectoriesView {
     this.#view = view;
     this.#refresh = refresh;
     this.#memory = memory;
-    runs.onChange(() => this.#follow(runs));
+    this.#runs = runs;
+    runs.onChange(() => this.#follow());
+    view.onDidChangeVisibility(() => this.#follow());
     const kept = memory.get<Kept>(keptAs);
     if (kept === undefined) return;
     this.#place = kept.place;
@@ -178,13 +185,9 @@ export class TrajectoriesView {
     this.#total = total;
   }
 
-  /** New trajectories come with the steps of a run that is shown. */
-  #follow(runs: RunsModel): void {
-    if (this.#place.kind !== "run") return;
-    const run = runs.get(this.#place.folder);
-    if (run === undefined || run.step === this.#seenStep) return;
-    this.#seenStep = run.step;
-    if (this.#view.visible) this.#pacer.ask();
+  /** While runs change, and while the one that is shown is active: a step may take minutes, in which rollouts begin and end. */
+  #follow(): void {
+    if (this.#view.visible && this.#place.kind === "run") this.#pacer.ask();
   }
 
   /**

@@ -65,12 +65,14 @@ export function trajectoryLine(row: TrajectoryRow, order: TrajectoryOrder = "cre
     ...(row.mismatch === null || order !== "mismatch" ? [] : [`mismatch ${shortNumber(row.mismatch)}`]),
   ];
   const { icon, color } = looks(row);
+  // The samples of a group have the same task.
+  const name = row.taskName ?? row.task ?? row.id;
   return {
     id:
       row.source.kind === "record"
         ? `${row.source.folder}#${row.source.record}`
         : `${row.source.path}#${row.source.index}`,
-    label: row.taskName ?? row.task ?? row.id,
+    label: row.sample === null ? name : `${name} #${row.sample}`,
     description: [...numbers, ...flags].join(" · "),
     icon,
     color,

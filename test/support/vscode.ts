@@ -160,9 +160,17 @@ export class VSCode {
 
   /** Runs a command by its full title, `Rollscope: Run Recipe`, from the palette. */
   async runCommand(title: string): Promise<void> {
-    const row = await this.#offered(`>${title}`, title);
-    await row.click();
-    await row.waitFor({ state: "hidden" });
+    const deadline = Date.now() + 60_000;
+    for (;;) {
+      const row = await this.#offered(`>${title}`, title);
+      try {
+        await row.click({ timeout: 2_000 });
+        return await row.waitFor({ state: "hidden" });
+      } catch (cause) {
+        // An editor that has just opened took the focus, which closes the palette: a person opens it again.
+        if (Date.now() > deadline || (await row.isVisible())) throw cause;
+      }
+    }
   }
 
   /** Whether the palette offers a command with this full title now. */
@@ -243,8 +251,10 @@ export class VSCode {
         const outer = this.page.locator(`iframe.webview[name="${name}"]`);
         const active = outer.contentFrame().locator("iframe#active-frame");
         if ((await active.count()) === 0) continue;
-        const found = await active.getAttribute("title");
-        if (found === null || (typeof title === "string" ? !found.includes(title) : !title.test(found))) continue;
+        // A page that is loaded anew is gone for a moment.
+        const found = await active.getAttribute("title", { timeout: 1_000 }).catch(() => null);
+        const named = found ?? "";
+        if (typeof title === "string" ? !named.includes(title) : !title.test(named)) continue;
         const inner = await (await active.elementHandle())?.contentFrame();
         if (inner !== null && inner !== undefined) {
           await inner.waitForLoadState();

@@ -217,7 +217,8 @@ function MetricChart({ page, definition, shared, bounds, marks }: MetricChartPro
   });
   useEffect(() => () => forget(turn.current), []);
   const written = runs.some(({ model }) => definition.lines.some(({ name }) => model.metricNames.includes(name)));
-  const message = !written ? words.notInRun : ready ? words.noSteps : words.loadingChart;
+  const stepped = runs.some(({ model }) => model.metricNames.length > 0);
+  const message = !stepped || (written && ready) ? words.noSteps : written ? words.loadingChart : words.notInRun;
   const lines = series.value;
   // The same element again is not looked at again.
   return useMemo(

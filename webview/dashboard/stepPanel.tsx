@@ -178,7 +178,7 @@ function columnsOf(): readonly TableColumn<TrajectoryRow>[] {
     {
       key: "task",
       title: columns.task,
-      width: "minmax(10em, 2fr)",
+      width: "minmax(6em, 2fr)",
       cell: (row) => {
         const name = row.taskName ?? row.task ?? row.id;
         return <span title={name}>{row.sample === null ? name : `${name} #${row.sample}`}</span>;
@@ -192,7 +192,7 @@ function columnsOf(): readonly TableColumn<TrajectoryRow>[] {
     {
       key: "notes",
       title: columns.notes,
-      width: "minmax(8em, 2fr)",
+      width: "minmax(4em, 2fr)",
       cell: (row) =>
         [
           row.status === "ready" ? "" : row.status,

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import type { DrawnChart } from "./chartData.ts";
 import { type ChartMark, drawAxisName, drawBands, drawMarks } from "./chartDrawing.ts";
 import { alignedData, seriesOptions } from "./chartLines.ts";
-import { type Limits, linearRange, logarithmicRange, withBands } from "./chartRange.ts";
+import { type Limits, linearRange, logarithmicGrid, logarithmicRange, withBands } from "./chartRange.ts";
 import { drawInTurn, forget } from "./drawTurns.ts";
 import { numberText } from "./text.ts";
 import type { Theme } from "./theme.ts";
@@ -193,6 +193,7 @@ export class ChartPlot {
           ...axis,
           size: (_, values) => Math.max(46, ...(values ?? []).map((value) => 10 + (value ?? "").length * 6.5)),
           space: 28,
+          grid: { ...axis.grid, filter: (_, ticks) => (logarithmic ? logarithmicGrid(ticks) : ticks) },
           values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : numberText(tick, 3))),
         },
       ],

@@ -44,3 +44,10 @@ export function logarithmicRange(min: number | null, max: number | null): [numbe
   if (min === null || max === null || !(min > 0) || !Number.isFinite(max)) return [0.1, 10];
   return [10 ** Math.floor(Math.log10(min)), 10 ** Math.ceil(Math.log10(max * 1.0001))];
 }
+
+/** Lines of a logarithmic axis: all in a narrow range, only powers of ten where more would fill the plot. null: no line. */
+export function logarithmicGrid(ticks: readonly number[]): (number | null)[] {
+  const powers = ticks.map((tick) => Math.abs(Math.log10(tick) - Math.round(Math.log10(tick))) < 1e-6);
+  const narrow = powers.filter(Boolean).length <= 3;
+  return ticks.map((tick, index) => (narrow || powers[index] === true ? tick : null));
+}

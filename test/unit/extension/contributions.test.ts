@@ -5,6 +5,7 @@ import {
   commands,
   contextKeyNames,
   panelTypes,
+  reportLanguage,
   settingNames,
   taskType,
   trajectoryEditorType,
@@ -34,6 +35,8 @@ const contributes = manifest.contributes as {
   readonly viewsWelcome: { view: string; contents: string; when?: string }[];
   readonly configuration: { properties: Record<string, { default: unknown; scope?: string }> };
   readonly customEditors: { viewType: string }[];
+  readonly languages: { id: string }[];
+  readonly configurationDefaults: Record<string, unknown>;
   readonly taskDefinitions: { type: string }[];
   readonly walkthroughs: {
     id: string;
@@ -109,10 +112,12 @@ describe("what the extension contributes", () => {
     }
   });
 
-  it("declares its panels, editor, tasks and walkthrough under the names that the code uses", () => {
+  it("declares its panels, editor, tasks, reports and walkthrough under the names that the code uses", () => {
     for (const type of Object.values(panelTypes)) expect(manifest.activationEvents).toContain(`onWebviewPanel:${type}`);
     expect(contributes.customEditors.map(({ viewType }) => viewType)).toEqual([trajectoryEditorType]);
     expect(contributes.taskDefinitions.map(({ type }) => type)).toEqual([taskType]);
+    expect(contributes.languages.map(({ id }) => id)).toEqual([reportLanguage]);
+    expect(Object.keys(contributes.configurationDefaults)).toEqual([`[${reportLanguage}]`]);
     const [walkthrough] = contributes.walkthroughs;
     expect(walkthrough!.id).toBe(walkthroughId);
     expect(walkthrough!.steps).toHaveLength(4);

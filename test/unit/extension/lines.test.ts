@@ -113,7 +113,7 @@ describe("lines of the views", () => {
 
   it("show of a trajectory its score, length and what is odd about it", () => {
     expect(trajectoryLine(row())).toMatchObject({
-      label: "2 + 2",
+      label: "2 + 2 #0",
       description: "1 · 1 turn · 12 tokens",
       icon: "pass",
     });

@@ -9,6 +9,7 @@ import {
   latestValue,
   smoothed,
 } from "../../../webview/shared/chartData.ts";
+import { logarithmicGrid } from "../../../webview/shared/chartRange.ts";
 
 function series(values: readonly number[], { first = 1, width = 1, key = "a" } = {}): ChartSeries {
   const finite = values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
@@ -82,5 +83,12 @@ describe("a chart's data", () => {
     const one = series([1, 2, Number.NaN], { first: 8, width: 8 });
     expect([7, 8, 15, 16, 31, 32].map((step) => bucketAt(one, step))).toEqual([-1, 0, 0, 1, 2, -1]);
     expect(latestValue(one)).toBe(2);
+  });
+
+  it("draws every line of a narrow logarithmic axis, and powers of ten only of a wide one", () => {
+    const ticks = (powers: readonly number[]) =>
+      powers.flatMap((power) => [1, 2, 5].map((times) => times * 10 ** power));
+    expect(logarithmicGrid(ticks([-1, 0]))).toEqual(ticks([-1, 0]));
+    expect(logarithmicGrid(ticks([-3, -2, -1, 0])).filter((line) => line !== null)).toEqual([1e-3, 1e-2, 1e-1, 1]);
   });
 });
