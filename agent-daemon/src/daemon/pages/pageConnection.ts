@@ -14,6 +14,7 @@ import {
 import type { DaemonLog } from "../daemonLog.ts";
 import type { CallMethod } from "../methods/methodTypes.ts";
 import { createClientSession } from "../server/clientSession.ts";
+import { createTurnstile, turnstileLimits } from "../server/turnstile.ts";
 import { responseError } from "../server/wire.ts";
 import { pagePath } from "./pageAddress.ts";
 
@@ -31,6 +32,7 @@ export function servePage(socket: WebSocket, opened: PageState, locale: string, 
   const { call, log, states } = services;
   const key = JSON.stringify(opened);
   const running = new Map<number, AbortController>();
+  const turnstile = createTurnstile(turnstileLimits, (isCrowded) => (isCrowded ? socket.pause() : socket.resume()));
   const post = (message: PageMessage): Promise<void> =>
     new Promise((resolve) => {
       if (socket.readyState !== socket.OPEN) resolve();
@@ -98,6 +100,7 @@ export function servePage(socket: WebSocket, opened: PageState, locale: string, 
   const answer = async (id: number, method: string, params: unknown): Promise<void> => {
     const stop = new AbortController();
     running.set(id, stop);
+    await turnstile.enter();
     try {
       const result = method.startsWith("host/")
         ? answerHost(method as HostMethod, parseHost(method, params))
@@ -113,6 +116,7 @@ export function servePage(socket: WebSocket, opened: PageState, locale: string, 
       await post({ kind: "error", id, error: { code, message, next, retryable } });
     } finally {
       running.delete(id);
+      turnstile.leave();
     }
   };
 
