@@ -128,7 +128,9 @@ async function receive(download: Download, partial: string): Promise<number | nu
     download.onProgress?.(at, total);
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       try {
-        await file.write(chunk, 0, chunk.length, at);
+        // A disk that is nearly full takes a part of it.
+        for (let done = 0; done < chunk.length; )
+          done += (await file.write(chunk, done, chunk.length - done, at + done)).bytesWritten;
       } catch (cause) {
         throw diskError(partial, cause);
       }

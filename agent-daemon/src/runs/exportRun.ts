@@ -1,7 +1,7 @@
 // A run's records for other tools and other machines: lines of chat, training rows, or the whole run as one archive. A file under
 // the wanted name is whole or not there.
 import { existsSync } from "node:fs";
-import { mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import { openFileBlobs } from "../store/fileBlobs.ts";
@@ -10,6 +10,7 @@ import { openSqliteStore } from "../store/sqliteStore.ts";
 import { writeTrainingRows } from "./exportTraining.ts";
 import { writeArchive } from "./runArchive.ts";
 import type { RunFolder } from "./runFolder.ts";
+import { writeLines } from "./writeLines.ts";
 
 export const exportFormats = ["chat", "training", "archive"] as const;
 export type ExportFormat = (typeof exportFormats)[number];
@@ -48,7 +49,7 @@ export async function exportRun(folder: RunFolder, format: ExportFormat, out: st
     let records: number;
     if (format === "archive") records = (await writeArchive(folder, store, path)).records;
     else if (format === "training") records = (await writeTrainingRows(store, blobs, folder.run, path)).rows;
-    else records = await writeLines(chatLines(store, blobs, folder.run), path);
+    else records = await writeWholeLines(chatLines(store, blobs, folder.run), path);
     return { path, records, bytes: (await stat(path)).size };
   } catch (error) {
     if (error instanceof RollscopeError) throw error;
@@ -62,19 +63,10 @@ export async function exportRun(folder: RunFolder, format: ExportFormat, out: st
   }
 }
 
-async function writeLines(lines: AsyncIterable<string>, path: string): Promise<number> {
+async function writeWholeLines(lines: AsyncIterable<string>, path: string): Promise<number> {
   const part = `${path}.${process.pid}.part`;
-  let count = 0;
   try {
-    const file = await open(part, "w");
-    try {
-      for await (const line of lines) {
-        await file.write(line);
-        count++;
-      }
-    } finally {
-      await file.close();
-    }
+    const count = await writeLines(part, lines);
     await rename(part, path);
     return count;
   } catch (error) {

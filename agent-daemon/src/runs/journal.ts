@@ -106,8 +106,7 @@ export function openJournal(
   return {
     tornBytes,
     append(body) {
-      n += 1;
-      const event: JournalEvent = { n, at: now(), attempt, ...body };
+      const event: JournalEvent = { n: n + 1, at: now(), attempt, ...body };
       const line = Buffer.from(`${journalLine(event)}\n`);
       unwritable(file, () => {
         const end = fstatSync(descriptor).size;
@@ -120,6 +119,8 @@ export function openJournal(
           ftruncateSync(descriptor, end);
           throw error;
         }
+        // What could not be written has used up no number: followers wait for each.
+        n = event.n;
         if (end + line.length >= fullAt) rotate(end + line.length);
       });
       return event;

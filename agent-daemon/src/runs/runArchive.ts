@@ -1,11 +1,9 @@
 // A run as one file: a tar of its configuration, environment, recipe, journal, metrics and every document, with the blobs that they
 // name. Documents are lines of JSON, so that the archive is read without a store, and the store is made anew from them.
-import { once } from "node:events";
-import { createReadStream, createWriteStream, existsSync } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { finished } from "node:stream/promises";
 import { create, extract } from "tar";
 import { z } from "zod";
 import { RollscopeError } from "../../../protocol/errors.ts";
@@ -16,6 +14,7 @@ import type { RecordStore } from "../store/interface.ts";
 import { everyDocument } from "../store/pages.ts";
 import { openSqliteStore } from "../store/sqliteStore.ts";
 import { type RunFolder, runFolderAt } from "./runFolder.ts";
+import { writeLines } from "./writeLines.ts";
 
 const manifestSchema = z.object({
   /** Says what this tar is. */
@@ -42,16 +41,10 @@ export async function writeArchive(folder: RunFolder, store: RecordStore, out: s
     const counts: { [collection: string]: number } = {};
     await mkdir(join(work, "documents"));
     for (const collection of collections) {
-      const file = createWriteStream(join(work, "documents", `${collection}.jsonl`));
-      counts[collection] = 0;
-      for await (const document of documentsOf(store, collection, folder.run)) {
-        counts[collection]++;
-        if (!file.write(`${encodeDocument(document)}\n`)) await once(file, "drain");
-      }
-      file.end();
-      await finished(file);
+      const documents = documentLines(store, collection, folder.run);
+      counts[collection] = await writeLines(join(work, "documents", `${collection}.jsonl`), documents);
     }
-    await writeMetrics(store, folder, join(work, "metrics.jsonl"));
+    await writeLines(join(work, "metrics.jsonl"), metricLines(store, folder.run));
     for (const name of await readdir(folder.path))
       if (wholeFiles.test(name)) await cp(join(folder.path, name), join(work, name));
     if (existsSync(folder.recipe)) await cp(folder.recipe, join(work, "recipe"), { recursive: true });
@@ -78,14 +71,15 @@ export async function writeArchive(folder: RunFolder, store: RecordStore, out: s
 }
 
 /** One line a step: JSON that every reader understands, NaN and the infinities as words. */
-async function writeMetrics(store: RecordStore, folder: RunFolder, path: string): Promise<void> {
-  const file = createWriteStream(path);
-  for await (const step of everyDocument(store.steps, { run: folder.run, void: true }, { order: "step" })) {
+async function* metricLines(store: RecordStore, run: string): AsyncIterable<string> {
+  for await (const step of everyDocument(store.steps, { run, void: true }, { order: "step" })) {
     const { attempt, metrics, weightVersion, wallMs, committed, voidedBy } = step;
-    file.write(`${jsonLine({ step: step.step, attempt, voidedBy, weightVersion, wallMs, committed, metrics })}\n`);
+    yield `${jsonLine({ step: step.step, attempt, voidedBy, weightVersion, wallMs, committed, metrics })}\n`;
   }
-  file.end();
-  await finished(file);
+}
+
+async function* documentLines(store: RecordStore, collection: Collection, run: string): AsyncIterable<string> {
+  for await (const document of documentsOf(store, collection, run)) yield `${encodeDocument(document)}\n`;
 }
 
 /** Voided and uncommitted ones too. */

@@ -125,7 +125,12 @@ async function runAttempt(request: RunRequest, closing: Closing, attempt: number
   }
   const error: JournalError | null = end.error === null ? null : journalError(end.error);
   const peakMemory = process.resourceUsage().maxRSS * 1024;
-  report.event({ type: "ended", status: end.status, step: end.step, error, peakMemory, record: end.record });
+  try {
+    report.event({ type: "ended", status: end.status, step: end.step, error, peakMemory, record: end.record });
+  } catch (unwritten) {
+    // On a disk that is full the journal cannot say how the run ended; what ended it says more than that.
+    if (end.error === null) throw unwritten;
+  }
   return end;
 }
 

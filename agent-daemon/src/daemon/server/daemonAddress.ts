@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 import type { ProgramCommand } from "../programCommand.ts";
-import { type DaemonHome, makePrivateFolder } from "./daemonHome.ts";
+import { type DaemonHome, makePrivateFolder, writable } from "./daemonHome.ts";
 import { readLock } from "./daemonLock.ts";
 
 /** The daemon mostly waits: memory counts more than speed. Whatever it starts is started without these. */
@@ -36,14 +36,14 @@ function answers(path: string): Promise<boolean> {
 /**
  * Socket of the daemon, which is started in a session of its own when none is there.
  *
- * @throws DAEMON_START_FAILED with the last lines that it wrote
+ * @throws DAEMON_START_FAILED with the last lines that it wrote; DAEMON_HOME_UNUSABLE
  */
 export async function ensureDaemon(home: DaemonHome, program: ProgramCommand): Promise<string> {
   const there = await runningDaemon(home);
   if (there !== null) return there;
   makePrivateFolder(home.folder);
   const words = `${home.log}.start`;
-  const output = openSync(words, "w", 0o600);
+  const output = writable(words, () => openSync(words, "w", 0o600));
   let ended: string | null = null;
   const child = spawn(program.file, [...thriftyFlags, ...program.args, "daemon"], {
     cwd: homedir(),

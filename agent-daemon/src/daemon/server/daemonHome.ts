@@ -74,3 +74,16 @@ export function makePrivateFolder(folder: string): void {
     throw unusable("cannot be made or made private", error);
   }
 }
+
+/** Does what writes a file of the home. @throws DAEMON_HOME_UNUSABLE with the file's path when the system refuses it */
+export function writable<T>(file: string, write: () => T): T {
+  try {
+    return write();
+  } catch (cause) {
+    throw new RollscopeError("DAEMON_HOME_UNUSABLE", `${file} cannot be written: ${(cause as Error).message}.`, {
+      next: "Free space there or correct its permissions, or set ROLLSCOPE_HOME to another folder.",
+      cause,
+      at: { path: file },
+    });
+  }
+}

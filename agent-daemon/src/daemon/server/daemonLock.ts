@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { z } from "zod";
 import { RollscopeError } from "../../../../protocol/errors.ts";
+import { writable } from "./daemonHome.ts";
 import { isSameProcess, startOfProcess } from "./processIdentity.ts";
 
 export const lockContentSchema = z.object({
@@ -52,7 +53,7 @@ function parseLock(text: string | null): LockContent | null {
 const mostRounds = 20;
 
 /**
- * @throws DAEMON_RUNNING naming the owner's process and socket
+ * @throws DAEMON_RUNNING naming the owner's process and socket; DAEMON_HOME_UNUSABLE
  */
 export function takeLock(file: string, given: Pick<LockContent, "socket" | "version" | "since">): DaemonLock {
   const start = startOfProcess(process.pid);
@@ -60,8 +61,8 @@ export function takeLock(file: string, given: Pick<LockContent, "socket" | "vers
   const content: LockContent = { pid: process.pid, start, ...given };
   const text = `${JSON.stringify(content)}\n`;
   const own = `${file}.${process.pid}-${randomBytes(6).toString("hex")}`;
-  writeFileSync(own, text, { mode: 0o600 });
   try {
+    writable(own, () => writeFileSync(own, text, { mode: 0o600 }));
     for (let round = 0; round < mostRounds; round++) {
       try {
         linkSync(own, file);
