@@ -1,6 +1,6 @@
 // Makes an editor know recipe.yaml: completion and hover from what is bundled, diagnostics and quick fixes from the daemon's check. A
 // daemon that is not there takes away the latter and nothing else. Never starts a run, never runs recipe code.
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import * as vscode from "vscode";
 import type {
   DaemonMethod,
@@ -161,10 +161,12 @@ async function hover(
 ): Promise<vscode.Hover | null> {
   const text = document.getText();
   if (hoverAt(text, at.line, at.character, []) === null) return null;
+  const folder = dirname(document.uri.fsPath);
   let values: readonly ValueInForce[] = [];
   try {
-    values = (await daemon.request("recipe/values", { folder: dirname(document.uri.fsPath), text }))
-      .values as ValueInForce[];
+    const answer = (await daemon.request("recipe/values", { folder, text })).values as ValueInForce[];
+    // Places in the recipe's own folder are told by their names in it.
+    values = answer.map((value) => ({ ...value, origin: value.origin.replace(join(folder, "/"), "") }));
   } catch {
     // The meaning is known without the daemon.
   }

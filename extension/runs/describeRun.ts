@@ -45,13 +45,15 @@ export function shortNumber(value: number): string {
   return text.includes("e") ? text.replace(/\.?0+e/, "e") : text.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 }
 
-/** "12/40 · reward 0.52 · sampling"; a run that does not go on says why first. */
+/** "12/40 · reward 0.52 · sampling"; a run that was broken off says so first. */
 export function runLine(run: RunSummary): string {
   const parts: string[] = [];
-  if (run.status !== "running") parts.push(run.status);
+  const whole = run.status === "completed" && run.steps > 0;
+  if (run.status !== "running" && !whole) parts.push(run.status);
   if (run.steps > 0) parts.push(`${run.step}/${run.steps}`);
   if (run.reward !== null) parts.push(`reward ${shortNumber(run.reward)}`);
   if (run.status === "running" && run.phase !== null) parts.push(run.phase);
+  if (whole) parts.push(run.status);
   return parts.join(" · ");
 }
 

@@ -282,11 +282,14 @@ export class VSCode {
     await this.reload();
   }
 
-  /** Writes .test-results/vscode/NAME.png and returns its path. */
-  async screenshot(name: string): Promise<string> {
+  /** Writes .test-results/vscode/NAME.png, of the window or of a part of it, in pixels, and returns its path. */
+  async screenshot(
+    name: string,
+    clip?: { readonly x: number; readonly y: number; readonly width: number; readonly height: number },
+  ): Promise<string> {
     const path = join(screenshots, `${name}.png`);
-    mkdirSync(screenshots, { recursive: true });
-    await this.page.screenshot({ path });
+    mkdirSync(dirname(path), { recursive: true });
+    await this.page.screenshot({ path, ...(clip === undefined ? {} : { clip }) });
     return path;
   }
 

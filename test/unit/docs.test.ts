@@ -14,7 +14,8 @@ import { temporaryFolder } from "../support/recipeFolder.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const read = (file: string) => readFileSync(join(root, file), "utf8");
-const documents = ["README.md", ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`)];
+const pages = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+const documents = ["README.md", "README.zh-CN.md", ...pages.map((name) => `docs/${name}`)];
 
 describe("what is written from code", () => {
   it.each(["generate-docs.mjs", "generate-schema.mjs"])("is current: %s has nothing to write", async (script) => {

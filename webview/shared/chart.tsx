@@ -5,6 +5,7 @@ import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import "./chart.css";
 import { bucketAt, type ChartSeries, drawChart, extent, latestValue, nearestIndex } from "./chartData.ts";
 import type { ChartMark } from "./chartDrawing.ts";
+import { type ChartMove, chartKeys } from "./chartKeys.ts";
 import { ChartPlot, type StepRange } from "./chartPlot.ts";
 import { ChartTable } from "./chartTable.tsx";
 import { Button } from "./controls.tsx";
@@ -137,29 +138,27 @@ export function Chart(props: ChartProps) {
       const shift = (sight.to - sight.from) * share;
       move({ from: sight.from + shift, to: sight.to + shift });
     };
-    const keys: Readonly<Record<string, () => void>> = {
-      ArrowLeft: () => (event.shiftKey ? pan(-0.2) : go(at - 1)),
-      ArrowRight: () => (event.shiftKey ? pan(0.2) : go(at + 1)),
-      PageUp: () => go(at - 10),
-      PageDown: () => go(at + 10),
-      Home: () => go(0),
-      End: () => go(x.length - 1),
-      "+": () => zoom(0.6),
-      "=": () => zoom(0.6),
-      "-": () => zoom(1 / 0.6),
-      "0": () => {
+    const moves: Readonly<Record<ChartMove, () => void>> = {
+      back: () => (event.shiftKey ? pan(-0.2) : go(at - 1)),
+      on: () => (event.shiftKey ? pan(0.2) : go(at + 1)),
+      farBack: () => go(at - 10),
+      farOn: () => go(at + 10),
+      first: () => go(0),
+      last: () => go(x.length - 1),
+      nearer: () => zoom(0.6),
+      farther: () => zoom(1 / 0.6),
+      whole: () => {
         range.value = null;
       },
-      Escape: () => {
+      leave: () => {
         cursor.value = null;
       },
-      Enter: () => pick(at),
-      " ": () => pick(at),
+      open: () => pick(at),
     };
-    const act = keys[event.key];
-    if (act === undefined || x.length === 0) return;
+    const wanted = chartKeys[event.key];
+    if (wanted === undefined || x.length === 0) return;
     event.preventDefault();
-    act();
+    moves[wanted]();
   };
 
   const span = extent(series, bounds.from, bounds.to);
