@@ -23,7 +23,9 @@ export function createReports(changed: vscode.EventEmitter<vscode.Uri>): Reports
     show: async (name, text) => {
       update(name, text);
       const opened = await vscode.workspace.openTextDocument(uriOf(name));
-      const document = await vscode.languages.setTextDocumentLanguage(opened, reportLanguage);
+      // A log has colours of its own.
+      const plain = opened.languageId === "plaintext";
+      const document = plain ? await vscode.languages.setTextDocumentLanguage(opened, reportLanguage) : opened;
       return await vscode.window.showTextDocument(document, { preview: true });
     },
     update,

@@ -212,13 +212,27 @@ export class VSCode {
 
   /** The texts of all notifications that were not dismissed, newest first. */
   async notifications(): Promise<string[]> {
+    return await this.#inCentre((items) => items.locator(".notification-list-item-message").allInnerTexts());
+  }
+
+  /** Those of them that offer nothing to do but to dismiss them. */
+  async notificationsWithoutAction(): Promise<string[]> {
+    return await this.#inCentre((items) =>
+      items
+        .filter({ hasNot: this.page.locator(".notification-list-item-buttons-container .monaco-button") })
+        .locator(".notification-list-item-message")
+        .allInnerTexts(),
+    );
+  }
+
+  async #inCentre<T>(read: (items: Locator) => Promise<T>): Promise<T> {
     await this.runCommand("Notifications: Show Notifications");
     const centre = this.page.locator(".notifications-center.visible");
     await centre.waitFor();
-    const texts = await centre.locator(".notification-list-item-message").allInnerTexts();
+    const found = await read(centre.locator(".notification-list-item"));
     await this.page.keyboard.press("Escape");
     await centre.waitFor({ state: "hidden" });
-    return texts;
+    return found;
   }
 
   /** The item of the status bar with this text or accessible name. */

@@ -1,6 +1,6 @@
 // The first minutes with Rollscope in an empty home: walkthrough, views, the check of the machine, two new recipes without a problem, and
 // the smaller of them run with the model that it names.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { cacheFolder } from "../../agent-daemon/src/recipes/cacheFolder.ts";
@@ -38,10 +38,12 @@ test("the walkthrough opens with its four steps, and its button checks the envir
   await vscode.screenshot("environment");
 });
 
-test("the daemon runs from the installed payload", async () => {
+test("the daemon runs from the installed payload, and takes less than 110 MB beside a window", async () => {
   const daemons = product.daemons();
   expect(daemons).toHaveLength(1);
   expect(daemons[0]!.command.join(" ")).toContain(product.payload);
+  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${daemons[0]!.pid}/status`, "utf8"))!;
+  expect(Number(kilobytes)).toBeLessThan(110_000);
 });
 
 test("four views show this machine, say what to do without runs, and list the recipes", async () => {
@@ -51,6 +53,26 @@ test("four views show this machine, say what to do without runs, and list the re
   await vscode.page.getByText("No runs yet").first().waitFor();
   await product.line("arithmetic-grpo").waitFor();
   await vscode.screenshot("views");
+});
+
+test("the extension is small, and takes less than 50 ms to activate", async () => {
+  const { vscode } = product;
+  const extensions = join(vscode.home.path, ".local", "share", "code-server", "extensions");
+  const installed = readdirSync(extensions).find((name) => name.startsWith("rollscope."))!;
+  const size = (name: string) => statSync(join(extensions, installed, "dist", name)).size;
+  expect(size("extension.cjs")).toBeLessThan(150_000);
+  expect(size("extension.cjs") + size("extensionMain.cjs")).toBeLessThan(1_500_000);
+
+  // The middle one of three windows: a busy machine may hold one up. Each activates it by the views that it shows.
+  const taken: number[] = [];
+  for (let window = 0; window < 3; window++) {
+    await vscode.reload();
+    await product.line("This machine").waitFor();
+    await vscode.runCommand("Developer: Show Running Extensions");
+    const line = vscode.page.locator(".runtime-extensions-editor .monaco-list-row", { hasText: "Rollscope" });
+    taken.push(Number(/(\d+)ms/.exec((await line.locator(".activation-time").textContent()) ?? "")?.[1]));
+  }
+  expect(taken.sort((a, b) => a - b)[1]).toBeLessThan(50);
 });
 
 for (const { template, name } of [

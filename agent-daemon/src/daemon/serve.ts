@@ -50,7 +50,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const supervisor = createSupervisor({ program, clock, log, runs });
     const call: CallMethod = (...given) => table.call(...given);
     const table = createMethodTable({ version, clock, log, runs, supervisor, program, call });
-    const describe = () => describeMachine(version, since);
+    const describe = () => ({ ...describeMachine(version, since), log: home.log });
     let stopping: Promise<void> | null = null;
     const stop = (reason: string): Promise<void> => {
       stopping ??= (async () => {
