@@ -51,16 +51,3 @@ export function explanationText(run: RunSummary, explanation: Explanation): stri
   }
   return `${lines.join("\n")}\n`;
 }
-
-/** A log as a terminal would leave it: no escape codes, and of a line that was written over, the last state. */
-export function plainLog(text: string): string {
-  return (
-    text
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what it removes
-      .replaceAll(/\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])/g, "")
-      .replaceAll("\r\n", "\n")
-      .split("\n")
-      .map((line) => line.replace(/\r+$/, "").split("\r").at(-1))
-      .join("\n")
-  );
-}

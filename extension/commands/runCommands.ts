@@ -2,11 +2,12 @@
 import { basename, dirname } from "node:path";
 import * as vscode from "vscode";
 import { advisoryLinkSchema } from "../../protocol/advisory.ts";
+import { plainTerminalText } from "../../protocol/plainTerminalText.ts";
 import type { RunSummary } from "../../protocol/runView.ts";
 import { asFault } from "../daemon/fault.ts";
 import { debugRun } from "../debugRun.ts";
 import { showDone, withProgress } from "../notify.ts";
-import { explanationText, plainLog } from "../reportTexts.ts";
+import { explanationText } from "../reportTexts.ts";
 import { isActive } from "../runs/runsModel.ts";
 import type { Services } from "../services.ts";
 import { chosenOutputDir, readSetting, setContextKey, windowOutputDir } from "../surface.ts";
@@ -191,7 +192,7 @@ export async function showRunLog(services: Services, given: unknown): Promise<vo
   if (run === undefined) return;
   const { text, truncated } = await services.connection.request("run/log", { folder: run.folder, bytes: 200_000 });
   const start = truncated ? "… earlier lines are in the run's folder\n" : "";
-  await services.reports.show(`${basename(run.folder)}.log`, start + plainLog(text));
+  await services.reports.show(`${basename(run.folder)}.log`, start + plainTerminalText(text));
 }
 
 export async function removeRun(services: Services, given: unknown): Promise<void> {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -167,7 +167,22 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-test("kill -9 of a coordinator leaves none of its processes: ports are free within 10 s, others live, the next start works", async () => {
+/** Numbers of processes in whose command the port stands. */
+function processesAbout(port: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(`listen(${port},`);
+      } catch {
+        // It has ended meanwhile.
+        return false;
+      }
+    });
+}
+
+test("P32: kill -9 of a coordinator leaves none of its processes: ports are free within 10 s, others live, the next start works", async () => {
   const port = await freePort();
   const recipe = await toyFolder({ "recipe.ts": leavingRecipe(port) });
   const bystander = startProgram("-e", ["setInterval(() => {}, 1000)"]);
@@ -178,6 +193,8 @@ test("kill -9 of a coordinator leaves none of its processes: ports are free with
   endLater(folder);
   await until("the grandchild's server", async () => !(await canListen(port)));
   const { pid } = JSON.parse(readFileSync(join(folder, "process.json"), "utf8")) as { pid: number };
+  // The child and the grandchild, who holds the port.
+  expect(processesAbout(port)).toHaveLength(2);
   const killed = Date.now();
   process.kill(pid, "SIGKILL");
   await until("the free port", () => canListen(port), 10_000);
@@ -188,6 +205,7 @@ test("kill -9 of a coordinator leaves none of its processes: ports are free with
   expect(Date.now() - killed).toBeLessThan(10_000);
   expect(crashed.crash).toMatchObject({ signal: "SIGKILL", stderrTail: expect.stringContaining("grandchild listens") });
   expect(crashed.crash?.next).toContain("resume");
+  expect(processesAbout(port)).toEqual([]);
   expect(bystander.process.exitCode).toBeNull();
   expect(bystander.process.signalCode).toBeNull();
   const again = await client.call("run/resume", { folder, debug: false });

@@ -136,4 +136,19 @@ describe("a trained run", () => {
     expect(metrics.length).toBeGreaterThan(4);
     expect(metrics.at(-1).metrics).toBeTypeOf("object");
   });
+
+  it("P35: as an archive whose metrics are valid JSON, whatever the numbers are", async () => {
+    const run = await trainedRun();
+    const store = await openSqliteStore(run.records);
+    const [step] = await allDocuments(store.steps, { run: run.run, step: 2 });
+    const odd = { odd_nan: Number.NaN, odd_high: Number.POSITIVE_INFINITY, odd_low: Number.NEGATIVE_INFINITY };
+    await store.steps.addMetrics(step!.id, odd);
+    await store.dispose();
+    const { path } = await exportRun(run, "archive", place("odd.tar"));
+    const opened = await importRun({ files: [path], outputDir: place("odd"), into: null, now: Date.now });
+    const lines = readFileSync(join(opened.folder.path, "metrics.jsonl"), "utf8").trim().split("\n");
+    const row = lines.map((line) => JSON.parse(line)).find((parsed) => parsed.step === 2);
+    expect(row.metrics).toMatchObject({ odd_nan: "NaN", odd_high: "Infinity", odd_low: "-Infinity" });
+    expect(await contents(opened.folder)).toEqual(await contents(run));
+  });
 });

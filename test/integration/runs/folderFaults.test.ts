@@ -1,9 +1,21 @@
 // A run's folder after something happened to it, or while something does.
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { KnownRun } from "../../../agent-daemon/src/daemon/runs/knownRun.ts";
+import { stepRows } from "../../../agent-daemon/src/daemon/runs/stepRows.ts";
 import { readJournal } from "../../../agent-daemon/src/runs/journal.ts";
 import { folderError, runFolderAt } from "../../../agent-daemon/src/runs/runFolder.ts";
+import { systemClock } from "../../../agent-daemon/src/sampling/clock.ts";
 import { openFileBlobs } from "../../../agent-daemon/src/store/fileBlobs.ts";
 import { openSqliteStore } from "../../../agent-daemon/src/store/sqliteStore.ts";
 import { verifyLedger } from "../../../agent-daemon/src/store/verifyLedger.ts";
@@ -48,6 +60,34 @@ test("a run that was killed after its last checkpoint, before it could say so, i
   expect(end).toMatchObject({ status: "completed", step: 4, error: null });
   expect(events.some((event) => event.type === "step")).toBe(false);
   expect(await ledgerOf(run)).toMatchObject({ ok: true, steps: 5 });
+});
+
+test.each([
+  ["in a number", Buffer.from('{"n":99,"at":1,"attempt":1,"type":"step","step":41,"metrics":{"loss":0.')],
+  ["inside a character", Buffer.from('{"n":99,"at":1,"attempt":1,"type":"warning","message":"Grö').subarray(0, -1)],
+])("P31: a journal that a crash tore %s is shown, gone on with, and loses that line only", async (_where, torn) => {
+  const run = await stoppedRun();
+  const written = readJournal(run.folder.journal).events;
+  appendFileSync(run.folder.journal, torn);
+  const shown = new KnownRun(run.folder.path, systemClock);
+  onTestFinished(() => shown.dispose());
+  await shown.refresh();
+  expect(shown.snapshot()).toMatchObject({ cursor: written.at(-1)!.n, summary: { step: 2, status: "stopped" } });
+  const { end, events } = await attemptToyRun(run, { attempt: 2 });
+  expect(end.status).toBe("completed");
+  const noted = events.find((event) => event.type === "warning" && event.error.code === "JOURNAL_INVALID");
+  expect(noted).toMatchObject({ error: { message: expect.stringContaining(`${torn.length} bytes`) } });
+  const all = readJournal(run.folder.journal);
+  expect(all).toMatchObject({ tornBytes: 0, unreadable: [], events: [...written, ...events] });
+  await shown.refresh();
+  const { rows } = stepRows(shown.metrics, shown.fold, 0, 100);
+  expect(rows.map(({ step, attempt }) => [step, attempt])).toEqual([
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [4, 2],
+  ]);
+  expect(shown.snapshot().warnings.map(({ error }) => error.code)).toContain("JOURNAL_INVALID");
 });
 
 test("a checkpoint is not resumed beside a record store that knows nothing of it", async () => {

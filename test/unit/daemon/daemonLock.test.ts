@@ -25,7 +25,7 @@ async function sleeping() {
   return child;
 }
 
-test("a lock that names a living process with another start is set aside, and that process is not touched", async () => {
+test("P30: a lock that names a living process with another start is set aside, and that process is not touched", async () => {
   const file = join(await temporaryFolder(), "daemon.lock");
   const sleeper = await sleeping();
   writeFileSync(file, JSON.stringify({ pid: sleeper.pid, start: "an-earlier-boot:12", ...given }));
@@ -38,7 +38,7 @@ test("a lock that names a living process with another start is set aside, and th
 });
 
 test.each(["", "{", '{"pid": 12', "null", '{"pid":1}', "\0\0\0"])(
-  "a lock that says %j does not stand in the way",
+  "P30: a lock that says %j does not stand in the way",
   async (text) => {
     const folder = await temporaryFolder();
     const file = join(folder, "daemon.lock");
@@ -60,7 +60,7 @@ test("a lock of a process that has ended is set aside", async () => {
   takeLock(file, given).dispose();
 });
 
-test("a second owner is refused and told where the first one listens; a taken lock is noticed", async () => {
+test("P30: a second owner is refused and told where the first one listens; a taken lock is noticed", async () => {
   const file = join(await temporaryFolder(), "daemon.lock");
   const lock = takeLock(file, given);
   expect(() => takeLock(file, given)).toThrow(

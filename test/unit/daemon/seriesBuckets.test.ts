@@ -24,7 +24,7 @@ const value = fc.oneof(
   fc.constantFrom(Number.NaN, Infinity, -Infinity),
 );
 
-test("buckets hold least, greatest and last finite value and count the others, as a slow look over all values does", () => {
+test("P35: buckets hold least, greatest and last finite value and count the others, as a slow look over all values does", () => {
   fc.assert(
     fc.property(
       fc.array(fc.option(value), { minLength: 1, maxLength: 300 }),
@@ -84,7 +84,7 @@ test("what came after an event, put over what was there before, is what one look
   );
 });
 
-test("attempts are series of their own, and what a resume made void is marked", () => {
+test("P36: attempts are series of their own, and what a resume made void is marked", () => {
   const table = new MetricTable();
   const fold = new RunFold();
   const begin = (n: number, attempt: number, from: number | null) =>
@@ -125,6 +125,21 @@ test("attempts are series of their own, and what a resume made void is marked", 
     [11, 2, false],
   ]);
   expect(more).toBe(true);
+  expect(stepRows(table, fold, 1, 1000).rows).toHaveLength(25);
+});
+
+test("P35: rows have words for what JSON lacks, and nothing for a missing key", () => {
+  const table = new MetricTable();
+  const values = [1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, null, 2];
+  for (const [index, each] of values.entries())
+    table.add(event(index + 1, index + 1, each === null ? { entropy: 1 } : { entropy: 1, loss: each }));
+  const { rows } = stepRows(table, new RunFold(), 0, 100);
+  expect(JSON.parse(JSON.stringify(rows)).map((row: { metrics: object }) => row.metrics)).toEqual(
+    [1, "NaN", "Infinity", "-Infinity", undefined, 2].map((loss) => ({
+      entropy: 1,
+      ...(loss === undefined ? {} : { loss }),
+    })),
+  );
 });
 
 test("a million points in a thousand series take little time and memory", () => {

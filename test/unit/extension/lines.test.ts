@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runArguments } from "../../../extension/recipeTask.ts";
-import { doctorText, plainLog } from "../../../extension/reportTexts.ts";
+import { doctorText } from "../../../extension/reportTexts.ts";
 import { runContext, runLine, shortNumber, statusText } from "../../../extension/runs/describeRun.ts";
 import { inOrder } from "../../../extension/runs/runsModel.ts";
 import { machineLines, shortBytes } from "../../../extension/views/machineLines.ts";
@@ -215,10 +215,6 @@ describe("texts", () => {
         expect(Math.abs(Number(shortNumber(value)) - value)).toBeLessThanOrEqual(Math.abs(value) * 0.006 + 1e-300);
       }),
     );
-  });
-
-  it("leave a log as a terminal would show it", () => {
-    expect(plainLog("\x1b[31mERR\x1b[0m\n10%\r20%\r30%\n\x1b[2Jstays\x1b]0;t\x07\r\nend")).toBe("ERR\n30%\nstays\nend");
   });
 
   it("list checks with what to do, and sum them up", () => {

@@ -15,7 +15,7 @@ describe("files of lines", () => {
     expect(all.map(({ about }) => about.source.line)).toEqual([1, 3, 4, 5]);
   });
 
-  it("integers beyond 2^53 stay two ids, and stay exact in everything that is kept", async () => {
+  it("P20: integers beyond 2^53 stay two ids, and stay exact in everything that is kept", async () => {
     const ids = ["7205759403792793601", "7205759403792793602"];
     const text = ids.map((id) => row("hi", `,"id":${id},"seen":[${id}],"nested":{"n":-${id}}`)).join("\n");
     const { all } = await readTrajectories(temporaryFile(text));
@@ -44,7 +44,7 @@ describe("files of lines", () => {
     }
   });
 
-  it("a last line that a crash tore, also inside a character, loses that line only", async () => {
+  it("P31: a last line that a crash tore, also inside a character, loses that line only", async () => {
     const torn = Buffer.from(`${row("a")}\n${row("größer")}`);
     const cut = torn.subarray(0, torn.indexOf(0xc3) + 1);
     const { all, problems } = await readTrajectories(temporaryFile(cut));
@@ -59,7 +59,7 @@ describe("files of lines", () => {
     expect(all.map(({ about }) => about.format)).toEqual(["openai-chat", "sharegpt", "alpaca"]);
   });
 
-  it("NaN and Infinity, which Python writes, are rewards by their words", async () => {
+  it("P35: NaN and Infinity, which Python writes, are rewards by their words", async () => {
     const { all } = await readTrajectories(
       temporaryFile('{"input":"NaN?","output":"NaN","score":NaN,"step":3,"loss":-Infinity,"acc":1.0}\n'),
     );

@@ -103,7 +103,7 @@ describe("imported records", () => {
     },
   );
 
-  it("integers beyond 2^53 stay two samples through import, store, view and export", async () => {
+  it("P20: integers beyond 2^53 stay two samples through import, store, view and export", async () => {
     const ids = ["7205759403792793601", "7205759403792793602"];
     const rows = ids.map(
       (id) => `{"id":${id},"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}],"seed":${id}}`,
@@ -137,7 +137,7 @@ describe("imported records", () => {
     expect(out.messages).toEqual(row.messages);
   });
 
-  it("NaN rewards are words in the export, which is valid JSON", async () => {
+  it("P35: NaN rewards are words in the export, which is valid JSON", async () => {
     const run = await imported(temporaryFile('{"input":"q","output":"a","score":NaN,"step":1,"loss":Infinity}'));
     const out = JSON.parse(readFileSync(await chatOf(run), "utf8"));
     expect(out).toMatchObject({ reward: "NaN", rewards: { score: "NaN", loss: "Infinity" } });

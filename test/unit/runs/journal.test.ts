@@ -57,7 +57,7 @@ describe("the journal", () => {
       "inside a character",
       Buffer.concat([Buffer.from('{"n":2,"at":0,"attempt":1,"type":"warning","message":"Gr'), Buffer.from([0xc3])]),
     ],
-  ])("loses only a last line that was torn %s, and says how much", async (_where, torn) => {
+  ])("P31: loses only a last line that was torn %s, and says how much", async (_where, torn) => {
     const file = await journalFile();
     const first = openJournal(file, 1, () => 0);
     first.append(step(40, 1));

@@ -10,7 +10,7 @@ function read(...pieces: string[]) {
 }
 const texts = (...pieces: string[]) => read(...pieces).map(plainText);
 
-describe("terminal text", () => {
+describe("P39: terminal text", () => {
   it("keeps the colour of a word and nothing of its codes", () => {
     const [line] = read("\x1b[31mERR\x1b[0m ok");
     expect(line!.map(({ text, style }) => [text, style.foreground])).toEqual([

@@ -31,7 +31,7 @@ function series(values: readonly number[], { first = 1, width = 1, key = "a" } =
 const plain = { logarithmic: false, smoothing: 0 };
 
 describe("a chart's data", () => {
-  it("has a gap where a value is not finite, and counts it", () => {
+  it("P35: has a gap where a value is not finite, and counts it", () => {
     const chart = drawChart([series([1, Number.NaN, 3, Number.POSITIVE_INFINITY])], plain);
     expect(chart.drawn[0]!.line).toEqual([1, null, 3, null]);
     expect(chart.bad).toEqual([

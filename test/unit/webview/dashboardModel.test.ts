@@ -70,7 +70,7 @@ const resumed: JournalEvent = {
 describe("a run's model", () => {
   const model = withEvents(modelOf(snapshot), [resumed, stepEvent(32, 11, 2), stepEvent(33, 12, 2)], summary);
 
-  it("marks as void what a resumed attempt replaces, and learns new metrics", () => {
+  it("P36: marks as void what a resumed attempt replaces, and learns new metrics", () => {
     expect(model.attempts).toEqual([
       { attempt: 1, from: 0, to: 15, begun: 0, voidedAfter: 10 },
       { attempt: 2, from: 10, to: 12, begun: 0, voidedAfter: null },
@@ -89,7 +89,7 @@ describe("a run's model", () => {
     expect(timeLeft({ ...paced, summary: { ...summary, status: "completed" } }, 5000)).toBeNull();
   });
 
-  it("parts an attempt where it became void, so that no line runs backwards", () => {
+  it("P36: parts an attempt where it became void, so that no line runs backwards", () => {
     const steps = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
     const buckets = (step: number[]) => ({ step, min: step, max: step, last: step, bad: step.map(() => 0) });
     const chart = chartsFor(new Set(["loss"]), [])[0]!;

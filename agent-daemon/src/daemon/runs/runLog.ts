@@ -6,7 +6,10 @@ import type { RunFolder } from "../../runs/runFolder.ts";
 
 export const runLogFile = (folder: Pick<RunFolder, "path">) => join(folder.path, "run.log");
 
-/** At most so many bytes, beginning with a whole character; the file before goes first where the log has just begun anew. */
+/**
+ * At most so many bytes, beginning with a whole line where there is an end of one: an escape code that was cut in two would be read as
+ * text. The file before goes first where the log has just begun anew.
+ */
 export function readRunLog(folder: Pick<RunFolder, "path">, bytes: number): DaemonResult<"run/log"> {
   const file = runLogFile(folder);
   const now = tailOf(file, bytes);
@@ -15,9 +18,11 @@ export function readRunLog(folder: Pick<RunFolder, "path">, bytes: number): Daem
       ? tailOf(`${file}.1`, bytes - now.bytes.length)
       : { bytes: Buffer.alloc(0), all: !existsSync(`${file}.1`) };
   const joined = Buffer.concat([before.bytes, now.bytes]);
-  let start = 0;
-  while (start < joined.length && start < 4 && (joined[start]! & 0xc0) === 0x80) start += 1;
-  return { text: joined.subarray(start).toString("utf8"), truncated: !(now.all && before.all) };
+  const truncated = !(now.all && before.all);
+  let start = truncated ? joined.indexOf(0x0a) + 1 : 0;
+  if (start === joined.length) start = 0;
+  while (start < joined.length && (joined[start]! & 0xc0) === 0x80) start += 1;
+  return { text: joined.subarray(start).toString("utf8"), truncated };
 }
 
 function tailOf(file: string, bytes: number): { bytes: Buffer; all: boolean } {

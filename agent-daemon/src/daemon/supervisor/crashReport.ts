@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { plainTerminalText } from "../../../../protocol/plainTerminalText.ts";
 import type { CrashReport } from "../../../../protocol/runView.ts";
 import type { RunFolder } from "../../runs/runFolder.ts";
 import { isSameProcess } from "../server/processIdentity.ts";
@@ -74,7 +75,7 @@ export function crashReportOf(
   const isOfLast = report !== null && (started === null || started.pid === report.pid);
   if (isOfLast && report.at >= (lastEvent ?? 0)) {
     const { exitCode, signal, stderrTail, memory, at } = report;
-    return { exitCode, signal, stderrTail, memory, at, ...wordsFor(report) };
+    return { exitCode, signal, stderrTail: wholeLines(stderrTail), memory, at, ...wordsFor(report) };
   }
   if (goneAt === null) return null;
   return {
@@ -86,6 +87,15 @@ export function crashReportOf(
     next: `Look into the terminal that it ran in. ${resume}`,
     at: goneAt,
   };
+}
+
+/** What the helper keeps of the error output, in bytes. */
+const keptTail = 16_384;
+
+/** As text; where the helper cut it, from its first whole line on. */
+function wholeLines(tail: string): string {
+  const isCut = Buffer.byteLength(tail) >= keptTail;
+  return plainTerminalText(isCut ? tail.slice(tail.indexOf("\n") + 1) : tail);
 }
 
 const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;

@@ -9,6 +9,7 @@ import {
   debugTargetSchema,
 } from "../../../../protocol/daemonMethods.ts";
 import { RollscopeError } from "../../../../protocol/errors.ts";
+import { plainTerminalText } from "../../../../protocol/plainTerminalText.ts";
 import { recipeError } from "../../recipes/checkRecipe.ts";
 import { loadConfig } from "../../recipes/loadConfig.ts";
 import { readRunEnvironment } from "../../runs/environment.ts";
@@ -155,7 +156,7 @@ const configExit = 3;
 /** Why a process ended before its run began: it said so itself. */
 function refusal(folder: RunFolder): RollscopeError {
   const report = readExitReport(folder);
-  const said = readRunLog(folder, shownLog).text.trim();
+  const said = plainTerminalText(readRunLog(folder, shownLog).text).trim();
   if (report?.exitCode === configExit) {
     return new RollscopeError("RECIPE_INVALID", said === "" ? "The recipe has problems." : said, {
       next: "Correct what it names; `rollscope check` lists all problems with file and line.",
