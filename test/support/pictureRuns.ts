@@ -9,27 +9,26 @@ import type { TemporaryHome } from "./temporaryHome.ts";
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const recipe = "arithmetic-grpo";
 /** Small enough for a slow machine, and still every part of a step. */
-const short = ["--training.steps=4", "--sampling.tasksPerStep=2", "--sampling.groupSize=4", "--evaluation.tasks=4"];
+const short = [
+  ...["--training.steps=3", "--sampling.tasksPerStep=2", "--sampling.groupSize=4", "--sampling.maxNewTokens=12"],
+  ...["--sampling.refill.limit=1", "--evaluation.tasks=2", "--evaluation.maxNewTokens=12"],
+];
 
-/** Fills the folder; returns the runs' folders, oldest first. The last one is stopped and can be resumed. */
-export async function preparePictureRuns(folder: string, home: TemporaryHome, payload: string): Promise<string[]> {
+/** Fills the folder. The newest run is stopped and can be resumed. */
+export async function preparePictureRuns(folder: string, home: TemporaryHome, payload: string): Promise<void> {
   cpSync(join(repository, "recipes", recipe), join(folder, recipe), { recursive: true });
   const runs = join(folder, "runs");
   const given = process.env["ROLLSCOPE_PICTURE_RUNS"];
   if (given !== undefined) cpSync(given, runs, { recursive: true });
   else {
     mkdirSync(runs);
-    const start = (...overrides: string[]) =>
-      spawn(join(payload, "bin", "rollscope"), ["run", recipe, ...short, ...overrides], {
-        cwd: folder,
-        env: home.environment,
-        stdio: ["ignore", "ignore", "pipe"],
-      });
-    await stoppedAfter(2, start(), runs);
+    const run = spawn(join(payload, "bin", "rollscope"), ["run", recipe, ...short], {
+      cwd: folder,
+      env: home.environment,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    await stoppedAfter(1, run, runs);
   }
-  return readdirSync(runs)
-    .sort()
-    .map((name) => join(runs, name));
 }
 
 /** Asks the run to stop once it has committed this many steps, and waits until it has. */
