@@ -266,6 +266,20 @@ test("a run that appears in a folder that was looked at is told to who watches",
   await until("the run's end", () => seen.has(`${run.folder.path} completed`));
 });
 
+test("a client of another version is refused everything but the end of the daemon, with what to do", async () => {
+  const daemon = await runDaemon(script);
+  const other = rawClient(daemon.home.socket);
+  other.send({ id: 1, method: "hello", params: { protocol: 2, client: { name: "newer", version: "9" } } });
+  await other.answer(1);
+  other.send({ id: 2, method: "runs/watch", params: {} });
+  const refused = (await other.answer(2)).error as unknown as { data: { code: string; next: string; message: string } };
+  expect(refused.data.code).toBe("DAEMON_VERSION_MISMATCH");
+  expect(refused.data.message).toContain("newer 9 speaks version 2 of the protocol, this daemon 1");
+  expect(refused.data.next).toContain("rollscope daemon stop");
+  other.send({ id: 3, method: "shutdown", params: {} });
+  expect((await daemon.program.ended).code).toBe(0);
+});
+
 test("idle, it takes little memory and no processor", async () => {
   const { folder, home } = temporaryDaemonHome();
   onTestFinished(async () => {
@@ -285,9 +299,14 @@ test("idle, it takes little memory and no processor", async () => {
   };
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const before = ticks();
-  await new Promise((resolve) => setTimeout(resolve, 5000));
+  const memory: number[] = [];
+  for (let second = 0; second < 5; second++) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    memory.push(memoryOf(client.hello.pid));
+  }
   expect(ticks() - before).toBeLessThanOrEqual(5);
-  expect(memoryOf(client.hello.pid)).toBeLessThan(110_000_000);
+  // In the middle of them, should one fall on a collection.
+  expect(memory.sort((a, b) => a - b)[2]).toBeLessThan(110_000_000);
 });
 
 test("every method of the contract is there", async () => {

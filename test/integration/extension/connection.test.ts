@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createRunsModel } from "../../../extension/runs/runsModel.ts";
@@ -21,6 +22,8 @@ beforeEach(() => {
   home = temporaryEditorHome();
 });
 const connectionTo = (file: string) => connectEditor(file, home);
+
+const machine = { hostname: "h", platform: "linux", cpus: 1, cpuModel: "m", memory: 1, node: "v20.0.0" };
 
 describe("the connection to the daemon", () => {
   test("starts the daemon on demand, and finds a new one after it was killed", async () => {
@@ -52,6 +55,27 @@ describe("the connection to the daemon", () => {
       await next;
     }
     expect(pauses).toEqual([250, 1000, 2000]);
+  });
+
+  test("refuses a daemon of another version and says what to do, without trying for ever", async () => {
+    const hello = { protocol: 2, version: "9.0.0", pid: 1, started: 1, session: "s", machine };
+    const answer = JSON.stringify({ jsonrpc: "2.0", id: 0, result: hello });
+    const file = join(home, "future.mjs");
+    writeFileSync(
+      file,
+      `process.stdin.once("data", (text) => {
+        const id = JSON.parse(String(text).split("\\r\\n\\r\\n")[1]).id;
+        const body = JSON.stringify({ ...${answer}, id });
+        process.stdout.write("Content-Length: " + Buffer.byteLength(body) + "\\r\\n\\r\\n" + body);
+      });`,
+    );
+    const { connection, reached } = connectionTo(file);
+    await expect(connection.connect()).rejects.toMatchObject({
+      code: "DAEMON_VERSION_MISMATCH",
+      message: "The daemon 9.0.0 speaks protocol 2; this extension speaks 1.",
+      next: expect.stringContaining("rollscope daemon stop"),
+    });
+    expect(await reached("failed")).toMatchObject({ fault: { code: "DAEMON_VERSION_MISMATCH", retryable: false } });
   });
 
   test("hands a refusal on with its code and its next action", async () => {

@@ -112,11 +112,12 @@ function serveConnection(
     try {
       if (method === "hello") return greet(parseParams("hello", params) as DaemonRequest<"hello">);
       if (greeted === null || session === null) throw invalid("The first request must be hello.");
-      requireVersion(greeted);
+      // Of any version: a daemon that does not fit must not stay for ever.
       if (method === "shutdown") {
         watched.afterNext(services.onShutdown);
         return {};
       }
+      requireVersion(greeted);
       const off = session.onEnd(() => stop.abort());
       try {
         return await table.call(method, params, { session, signal: stop.signal });
