@@ -1,4 +1,5 @@
-// npm run bench NAME: prepares the peers' own Python environment (ignored by git), bundles test/bench/NAME.ts and runs it.
+// npm run bench NAME: bundles test/bench/NAME.bench.ts and runs it. A bench that measures peers gets their own Python environment
+// first (ignored by git).
 // The last line that a bench prints is JSON {"bench", "values", "context"}.
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -21,10 +22,9 @@ if (name === undefined || !benches.includes(name)) {
 await setUp();
 const peerDir = join(rootDir, ".bench");
 const python = join(peerDir, "venv", "bin", "python");
-preparePeers();
 
 const bundle = join(peerDir, `${name}.mjs`);
-await build({
+const { metafile } = await build({
   entryPoints: [join(folder, `${name}.bench.ts`)],
   outfile: bundle,
   bundle: true,
@@ -37,7 +37,9 @@ await build({
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
   logLevel: "warning",
+  metafile: true,
 });
+if (Object.keys(metafile.inputs).some((input) => input.endsWith("pytorchPeer.ts"))) preparePeers();
 const outcome = spawnSync(process.execPath, ["--enable-source-maps", bundle, ...process.argv.slice(3)], {
   stdio: "inherit",
   cwd: rootDir,

@@ -11,8 +11,13 @@ export function largeText(turn: number, characters: number): string {
   return line.repeat(Math.ceil(characters / line.length)).slice(0, characters);
 }
 
-/** Gives the file's path. @param bytes in all, about */
-export function writeLargeTrajectory(form: LargeForm, turns: number, bytes: number): string {
+/**
+ * Gives the file's path.
+ *
+ * @param bytes in all, about
+ * @param first text before the trajectory, such as a line with another one
+ */
+export function writeLargeTrajectory(form: LargeForm, turns: number, bytes: number, first = ""): string {
   const path = join(mkdtempSync(join(tmpdir(), "large-")), "large.dat");
   const file = openSync(path, "w");
   // Escapes and UTF-8 make the text about a tenth longer.
@@ -58,7 +63,7 @@ export function writeLargeTrajectory(form: LargeForm, turns: number, bytes: numb
       after: "\n",
     },
   }[form];
-  writeSync(file, pieces.before);
+  writeSync(file, first + pieces.before);
   for (let turn = 0; turn < turns; turn++) writeSync(file, (turn === 0 ? "" : pieces.between) + pieces.element(turn));
   writeSync(file, pieces.after);
   closeSync(file);

@@ -108,7 +108,8 @@ export function openPage(client: PageClient, transport: Transport): InspectorPag
     outline.value = next;
     document.title = next.row.taskName ?? next.row.id;
   };
-  const openTrajectory = async () => {
+  /** @param leaving closed afterwards: two of one file would else have it read anew */
+  const openTrajectory = async (leaving: TrajectorySource | null = null) => {
     const wanted = source.peek();
     try {
       const next = await client.call("trajectory/open", { source: wanted });
@@ -119,22 +120,26 @@ export function openPage(client: PageClient, transport: Transport): InspectorPag
     } catch (error) {
       if (!sameSource(wanted) || (error instanceof PageError && error.code === "CONNECTION_LOST")) return;
       opening.value = { state: "failed", ...problemOf(error) };
+    } finally {
+      if (leaving !== null && !sameSource(leaving))
+        client.call("trajectory/close", { source: leaving }).catch(() => {});
     }
   };
   const show = (state: PageState) => {
     if (state.page !== "inspector") return;
+    const leaving = outline.peek() === null || sameSource(state.source) ? null : source.peek();
     if (!sameSource(state.source)) {
-      if (outline.peek() !== null) client.call("trajectory/close", { source: source.peek() }).catch(() => {});
       opening.value = { state: "opening" };
       outline.value = null;
       source.value = state.source;
       turns.peek().dispose();
       turns.value = storeOfTurns();
       search.forget();
+      mark.value = null;
       problem.value = null;
     }
     view.value = readView(state.view);
-    void openTrajectory();
+    void openTrajectory(leaving);
   };
 
   beginHostSession(client, transport, {

@@ -102,3 +102,22 @@ describe("one line of 2 MB without a space", () => {
     await file.close();
   });
 });
+
+describe("a trajectory behind a large one", () => {
+  it("is waited for while the file is read, and refused when the file has no more", async () => {
+    const path = writeLargeTrajectory(
+      "chat line",
+      1000,
+      20e6,
+      '{"messages": [{"role": "user", "content": "first"}]}\n',
+    );
+    written.push(path);
+    const file = await openTrajectoryFile(path);
+    expect(file.complete).toBe(false);
+    const [first] = await file.turns(1, 0, 1);
+    expect(text(first?.parts[0]).startsWith("turn 0:")).toBe(true);
+    await expect(file.turns(2, 0, 1)).rejects.toMatchObject({ code: "IMPORT_TRAJECTORY_UNKNOWN" });
+    expect(file.complete).toBe(true);
+    await file.close();
+  });
+});

@@ -54,7 +54,7 @@ export interface TrajectoryFile {
   readonly facts: JsonObject;
   /** Those found so far, in the order of the file. The one being read has more turns each time. */
   trajectories(): TrajectorySummary[];
-  /** Everything but the turns. @throws IMPORT_TRAJECTORY_UNKNOWN */
+  /** Everything but the turns. One that was not found yet is waited for, here and below. @throws IMPORT_TRAJECTORY_UNKNOWN */
   trajectory(index: number): Promise<ImportedTrajectory>;
   /** Turns [from, to) of those that are there. @throws IMPORT_TRAJECTORY_UNKNOWN */
   turns(index: number, from: number, to: number): Promise<ImportedTurn[]>;
@@ -108,6 +108,10 @@ class IndexedFile implements TrajectoryFile {
   private readonly stop = new AbortController();
   private done = 0;
   private hasTurns: () => void = () => {};
+  /** Nothing will be found any more. */
+  private ended = false;
+  /** Called once when more was found, or when nothing will be. */
+  private readonly waiting = new Set<() => void>();
 
   constructor(
     private readonly source: ByteSource,
@@ -124,7 +128,11 @@ class IndexedFile implements TrajectoryFile {
     });
     const abort = () => this.stop.abort();
     signal?.addEventListener("abort", abort, { once: true });
-    this.indexed = this.build(detected).finally(() => signal?.removeEventListener("abort", abort));
+    this.indexed = this.build(detected).finally(() => {
+      signal?.removeEventListener("abort", abort);
+      this.ended = true;
+      this.wake();
+    });
     // Whoever waits for it hears of a failure; nobody has to.
     this.indexed.catch(() => {});
   }
@@ -171,6 +179,7 @@ class IndexedFile implements TrajectoryFile {
   }
 
   private async opened(index: number): Promise<RowTrajectory> {
+    while (index >= this.index.count && !this.ended) await new Promise<void>((resolve) => this.waiting.add(resolve));
     const found = await this.coded(() => this.index.trajectory(index));
     if (found !== undefined) return found;
     const next = `Ask for one of the ${this.index.count} that were found.`;
@@ -214,7 +223,14 @@ class IndexedFile implements TrajectoryFile {
   private advance(done: number): void {
     this.done = done;
     if (this.index.count > 0) this.hasTurns();
+    this.wake();
     this.onProgress(this.progress);
+  }
+
+  private wake(): void {
+    const waiting = [...this.waiting];
+    this.waiting.clear();
+    for (const wake of waiting) wake();
   }
 }
 
