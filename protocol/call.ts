@@ -48,6 +48,9 @@ export const driftSchema = z.strictObject({
 });
 export type Drift = z.infer<typeof driftSchema>;
 
+/** Milliseconds, more than numbers of the size of a date lose. */
+export const leastBetweenStarts = 0.001;
+
 export const callDocumentSchema = z.strictObject({
   id,
   run: id,
@@ -94,6 +97,7 @@ export const callDocumentSchema = z.strictObject({
   usage: z.strictObject({ promptTokens: count, completionTokens: count, cachedTokens: count }),
   error: documentErrorSchema.nullable(),
   drift: driftSchema,
+  /** Later than that of the record's call before, by leastBetweenStarts if by nothing else: calls are read in this order. */
   started: time,
   firstToken: time.nullable(),
   ended: time.nullable(),

@@ -1,6 +1,8 @@
 // One trajectory being captured: takes requests, decides their prompts, has them answered, keeps everything. Calls may run at
 // the same time; the tree grows in the order they end. It must never lose a call, whatever became of it.
+
 import type { ChatMessage } from "../../../protocol/agent.ts";
+import { leastBetweenStarts } from "../../../protocol/call.ts";
 import { RollscopeError } from "../../../protocol/errors.ts";
 import type { GenerateRequest, InferenceEngine } from "../engines/interface.ts";
 import type { Tokenizer } from "../engines/tokenizer/tokenizer.ts";
@@ -80,6 +82,7 @@ export class CaptureSession {
   private readonly over = new AbortController();
   private requests = 0;
   private nextIndex = 0;
+  private lastStart = Number.NEGATIVE_INFINITY;
   private compacted: CapturedCall | null = null;
 
   constructor(options: CaptureSessionOptions) {
@@ -157,7 +160,8 @@ export class CaptureSession {
 
   private begin(sibling: number): Begun {
     const index = this.nextIndex++;
-    return { id: `${this.record}-c${index}`, index, sibling, started: this.now() };
+    this.lastStart = Math.max(this.now(), this.lastStart + leastBetweenStarts);
+    return { id: `${this.record}-c${index}`, index, sibling, started: this.lastStart };
   }
 
   private plan(request: CompletionRequest, keys: readonly string[], settings: PromptSettings): PromptPlan {

@@ -1,6 +1,7 @@
 // A record of a run as an open trajectory: its calls are indexed page by page, and each request reads only the calls it needs. A
 // record that is still being sampled grows when it is looked at again. Never writes.
 
+import { setTimeout } from "node:timers/promises";
 import type { CallDocument } from "../../../../protocol/call.ts";
 import { RollscopeError } from "../../../../protocol/errors.ts";
 import { withoutBigints } from "../../../../protocol/json.ts";
@@ -40,8 +41,12 @@ export interface RecordSource extends RunStores {
   readonly text: () => ModelText | null;
 }
 
-/** Calls read at once while indexing, and kept afterwards for requests about the same place. */
-const pageCalls = 200;
+/** Calls read at once: before the record is shown, and while others wait for their turns. */
+const firstCalls = 200;
+const laterCalls = 40;
+/** While a record is indexed, views hear of it at most so often. */
+const tellMilliseconds = 200;
+/** Calls that are kept for requests about the same place. */
 const keptCalls = 64;
 
 const ended: ReadonlySet<RecordDocument["status"]> = new Set(["scored", "ready", "abandoned", "failed", "cancelled"]);
@@ -100,7 +105,7 @@ class RecordTrajectory implements OpenTrajectory {
     this.task = (await store.tasks.get([record.task])).get(record.task) ?? null;
     this.toolEvents = (await allDocuments(store.toolEvents, { record: this.id })).sort((a, b) => a.index - b.index);
     await this.readRows();
-    const next = await this.readCalls(undefined);
+    const next = await this.readCalls(undefined, firstCalls);
     if (next === null) this.complete = ended.has(record.status);
     else {
       this.reading = this.readOn(next);
@@ -110,20 +115,27 @@ class RecordTrajectory implements OpenTrajectory {
   }
 
   /** One page of calls into the index; gives where the next page begins. */
-  private async readCalls(after: string | undefined): Promise<string | null> {
+  private async readCalls(after: string | undefined, limit: number): Promise<string | null> {
     const page = await this.source.store.calls.query(
       { record: this.id },
-      { limit: pageCalls, ...(after === undefined ? {} : { after }) },
+      { limit, ...(after === undefined ? {} : { after }) },
     );
     for (const call of page.items) this.index.add(call);
     return page.next;
   }
 
+  /** The store answers at once: without pauses nobody else would be served until the last call was read. */
   private async readOn(first: string): Promise<void> {
     let next: string | null = first;
+    let told = performance.now();
     while (next !== null && !this.closed) {
-      next = await this.readCalls(next);
-      this.onChange();
+      const begun = performance.now();
+      next = await this.readCalls(next, laterCalls);
+      if (performance.now() - told >= tellMilliseconds) {
+        told = performance.now();
+        this.onChange();
+      }
+      await setTimeout(performance.now() - begun);
     }
     if (this.closed) return;
     this.complete = ended.has(this.record.status);

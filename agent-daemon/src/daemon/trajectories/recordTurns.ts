@@ -61,8 +61,9 @@ function shownParts(turn: number, message: ChatMessage): TurnPart[] {
 export function turnViews(entry: CallEntry, call: CallDocument, toolEvents: readonly ToolEventDocument[]): TurnView[] {
   const events = toolEvents.filter((event) => event.call !== null && event.call === call.parent);
   let results = 0;
+  const imported = call.dialect === "imported";
   const views = call.request.messages.map((message, index) =>
-    givenTurn(entry.firstTurn + index, message, message.role === "tool" ? events[results++] : undefined),
+    givenTurn(entry.firstTurn + index, message, message.role === "tool" ? events[results++] : undefined, imported),
   );
   if (call.message !== null) views.push(sampledTurn(entry, call, call.message));
   return views;
@@ -86,14 +87,19 @@ const nothing = {
   trainable: false,
 } as const;
 
-function givenTurn(turn: number, message: ChatMessage, event: ToolEventDocument | undefined): TurnView {
+function givenTurn(
+  turn: number,
+  message: ChatMessage,
+  event: ToolEventDocument | undefined,
+  imported: boolean,
+): TurnView {
   return {
     ...nothing,
     turn,
     role: message.role,
     parts: shownParts(turn, message),
     toolCalls: toolCalls(message),
-    result: message.role === "tool" ? toolResult(message, event) : null,
+    result: message.role === "tool" ? toolResult(message, event, imported) : null,
     demonstration: isDemonstration(message),
   };
 }
@@ -117,12 +123,13 @@ function toolCalls(message: ChatMessage): TurnView["toolCalls"] {
 function toolResult(
   message: Extract<ChatMessage, { role: "tool" }>,
   event: ToolEventDocument | undefined,
+  imported: boolean,
 ): TurnView["result"] {
   return {
     callId: message.tool_call_id,
     name: event?.name ?? null,
     error: event?.error?.message ?? null,
-    milliseconds: event?.durationMs ?? null,
+    milliseconds: imported ? null : (event?.durationMs ?? null),
   };
 }
 
@@ -136,6 +143,7 @@ function sampledTurn(
   const demonstration = isDemonstration(message);
   // Its column has a number, as every call's; the file that it came from said nothing.
   const imported = call.dialect === "imported";
+  const timed = !imported || (call.ended !== null && call.ended - call.started >= 1);
   return {
     ...nothing,
     turn,
@@ -149,8 +157,8 @@ function sampledTurn(
     temperature: imported ? null : call.temperature,
     promptTokens: imported ? null : call.usage.promptTokens,
     cachedTokens: imported ? null : call.usage.cachedTokens,
-    started: call.started,
-    ended: call.ended,
+    started: timed ? call.started : null,
+    ended: timed ? call.ended : null,
     drift: call.drift.kind === "none" ? null : call.drift,
     error: call.error,
     demonstration,

@@ -1,7 +1,7 @@
 // One trajectory as documents of the store: what was put in and what was sampled become calls, answers of tools become tool events,
 // everything else the record. Turns come a page at a time; nothing here may need all of them.
 import type { ChatMessage, JsonValue, ToolDefinition } from "../../../../protocol/agent.ts";
-import type { CallDocument } from "../../../../protocol/call.ts";
+import { type CallDocument, leastBetweenStarts } from "../../../../protocol/call.ts";
 import type { ImportedTrajectory, ImportedTurn } from "../../../../protocol/importedTrajectory.ts";
 import { newRecord, type RecordDocument, type ToolEventDocument } from "../../../../protocol/record.ts";
 import { encodeColumns } from "../columns.ts";
@@ -40,6 +40,7 @@ export class RecordWriter {
   private parent: { readonly id: string; readonly messages: number; readonly tokens: number } | null = null;
   private dispatched = 0;
   private clock: number;
+  private lastStart = Number.NEGATIVE_INFINITY;
   /** Prompt tokens since the last sampled one; null when the trajectory has none, or none that fit calls. */
   private prompt: number[] | null = [];
   private turnNumber = 0;
@@ -130,7 +131,7 @@ export class RecordWriter {
 
   private async call(answer: ImportedTurn | null): Promise<void> {
     const id = `${this.id}-c${this.dispatched}`;
-    const started = this.tick(answer?.started ?? null);
+    const started = this.start(answer?.started ?? null);
     const ended = answer === null ? null : this.tick(answer.ended);
     const tokens = this.sampledTokens(answer);
     const columns = await encodeColumns(this.blobs, [tokens.prompt, tokens.output, tokens.logprobs]);
@@ -246,6 +247,13 @@ export class RecordWriter {
   }
 
   /** Times rise along the trajectory, so that calls keep their order where the file tells none. */
+  /** Calls are read in the order of their starts. */
+  private start(known: number | null): number {
+    this.clock = Math.max(this.tick(known), this.lastStart + leastBetweenStarts);
+    this.lastStart = this.clock;
+    return this.clock;
+  }
+
   private tick(known: number | null): number {
     this.clock = Math.max(this.clock, known ?? this.clock);
     return this.clock;
