@@ -76,7 +76,16 @@ export function Configuration({ page, folder }: ConfigurationProps) {
               width: "minmax(10em, 2fr)",
               cell: (row) => <span title={valueText(row.value)}>{valueText(row.value)}</span>,
             },
-            { key: "origin", title: words.origin, width: "minmax(8em, 1fr)", cell: (row) => row.origin },
+            {
+              key: "origin",
+              title: words.origin,
+              width: "minmax(12em, 2fr)",
+              cell: (row) => (
+                <span class={row.origin === "default" ? "muted" : ""} title={row.origin}>
+                  {row.origin}
+                </span>
+              ),
+            },
           ]}
         />
       )}
