@@ -1,5 +1,5 @@
 // Why a step's loss is zero, answered from what the step stored: the causes that its numbers show, strongest first, and no others.
-// A loss of zero with a gradient is no fault, and is told apart from one without.
+// A loss of zero with a gradient is no fault, and is told apart from one without; a loss without a gradient teaches as little.
 import type { Explanation } from "../../../protocol/runView.ts";
 import type { StepDocument } from "../../../protocol/step.ts";
 import { shown } from "../runs/advisories/rules.ts";
@@ -20,7 +20,8 @@ export async function explainZeroLoss(source: WaterfallSource, step: number): Pr
   if (document === undefined) return null;
   const metric = (name: string) => document.metrics[name] ?? Number.NaN;
   const loss = metric("loss");
-  if (document.outcome.kind === "applied" && Math.abs(loss) > zero) {
+  const norm = metric("grad_norm");
+  if (document.outcome.kind === "applied" && Math.abs(loss) > zero && norm !== 0) {
     const kl = metric("kl_loss");
     const parts = Number.isFinite(kl) ? ` (policy part ${shown(metric("policy_loss"))}, KL term ${shown(kl)})` : "";
     return { step, answer: `The loss of step ${step} is not zero: it is ${shown(loss)}${parts}.`, causes: [] };
@@ -33,23 +34,38 @@ export async function explainZeroLoss(source: WaterfallSource, step: number): Pr
     ...(await lostTokens(source, step)),
     ...cancelled(document),
   ];
-  if (metric("lr") === 0)
-    causes.push({
-      sentence: "The learning rate is 0: whatever the loss is, the weights stay as they are.",
+  if (metric("lr") === 0) {
+    const still = {
+      sentence: stillSentence(source),
       evidence: { lr: 0 },
       records: [],
-      key: "training.lr",
-    });
+      key: source.config.training.lr === 0 ? "training.lr" : "training.schedule",
+    };
+    // With a gradient there is nothing else that keeps the step from teaching.
+    if (norm > 0) causes.unshift(still);
+    else causes.push(still);
+  }
   return { step, answer: answerOf(document, causes), causes };
+}
+
+function stillSentence({ config }: WaterfallSource): string {
+  const why = config.training.lr === 0 ? "The learning rate is 0" : "The schedule of the learning rate is at 0 here";
+  return `${why}: whatever the loss is, the weights stay as they are.`;
 }
 
 function answerOf({ step, outcome, metrics }: StepDocument, causes: readonly Cause[]): string {
   const first = causes[0]?.sentence ?? "The stored numbers show no cause.";
   if (outcome.kind === "skipped") return `Step ${step} was skipped: ${outcome.reason} ${first}`;
   const norm = metrics["grad_norm"] ?? Number.NaN;
-  return norm > 0
-    ? `The loss of step ${step} is zero, but it does teach: the gradient's norm is ${shown(norm)}. ${first}`
-    : `The loss of step ${step} is zero, and so is its gradient. ${first}`;
+  const loss = metrics["loss"] ?? Number.NaN;
+  const isZero = Math.abs(loss) <= zero;
+  if (norm > 0 && metrics["lr"] === 0)
+    return `The loss of step ${step} is zero, and though its gradient is not (norm ${shown(norm)}), nothing is learned. ${first}`;
+  if (norm > 0)
+    return `The loss of step ${step} is zero, but it does teach: the gradient's norm is ${shown(norm)}. ${first}`;
+  return isZero
+    ? `The loss of step ${step} is zero, and so is its gradient. ${first}`
+    : `The loss of step ${step} is ${shown(loss)}, but its gradient is zero: nothing is learned. ${first}`;
 }
 
 /** Answers that were cut off and are masked by the recipe, where they are at least half of the step's. */
@@ -158,7 +174,6 @@ function cancelled({ metrics }: StepDocument): Cause[] {
         grad_norm: at("grad_norm"),
         ratio_min: at("ratio_min"),
         ratio_max: at("ratio_max"),
-        advantage_mean: at("advantage_mean"),
       },
       records: [],
       key: null,

@@ -76,6 +76,49 @@ it("adds that the learning rate is 0", async () => {
   expect(found!.causes.at(-1)).toMatchObject({ key: "training.lr" });
 });
 
+it("says that nothing is learned when the learning rate is 0, though there is a gradient", async () => {
+  const varied = scoring("return record.text.charCodeAt(0) % 3;");
+  const found = await explain(varied, ["--training.lr=0", "--objective.aggregation=sequence-mean"]);
+  expect(found!.answer).toMatch(/nothing is learned\. The learning rate is 0/);
+  expect(found!.answer).not.toContain("does teach");
+  expect(found!.causes[0]).toMatchObject({ key: "training.lr", evidence: { lr: 0 } });
+});
+
+it("says that the clip took every gradient", async () => {
+  // One token a sample, seen twice: the second pass finds each of them moved to where the clip holds it.
+  const found = await explain(
+    {
+      "recipe.ts": scoring("return ++judged % 2;")["recipe.ts"].replace(
+        "export default",
+        "let judged = 0; export default",
+      ),
+    },
+    [
+      "--sampling.tasksPerStep=1",
+      "--sampling.groupSize=2",
+      "--sampling.maxNewTokens=1",
+      "--training.epochsPerWindow=2",
+      "--objective.clipLow=0",
+      "--objective.clipHigh=0",
+    ],
+    2,
+  );
+  expect(found!.answer).toMatch(/its gradient/);
+  expect(found!.causes[0]).toMatchObject({
+    key: "objective.clipHigh",
+    sentence: expect.stringMatching(/^The clip took the gradient of 2 tokens; none is left/),
+  });
+});
+
+it("says that no token could be trained, and why the step was skipped", async () => {
+  // Every answer of the second step is longer than one token.
+  const cut = ["--sampling.truncated=mask", "--sampling.maxNewTokens=1"];
+  const found = await explain(scoring("return record.task.index;"), cut, 2);
+  expect(found!.answer).toMatch(/^Step 2 was skipped: None of the 8 trajectories of this batch has a trainable token/);
+  expect(found!.causes.map(({ key }) => key)).toContain("sampling.maxNewTokens");
+  expect(found!.causes.map(({ sentence }) => sentence)).toContain("No trainable token reached the step.");
+});
+
 it("says so when the loss is not zero, and answers nothing for a step that is not there", async () => {
   const kl = ["--objective.kl={estimator: k3, coef: 0.5}"];
   const found = await explain(scoring("return record.text.charCodeAt(0) % 3;"), kl, 2);
