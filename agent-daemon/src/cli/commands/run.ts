@@ -178,7 +178,11 @@ function report(folder: RunFolder, end: RunEnd, progress: RunProgress, invocatio
     "",
     ...(end.status === "completed" ? [] : [`Go on:                   ${invocation} resume ${name}`]),
     ...(hasRecords
-      ? [`Look at a trajectory:    ${inspect}`, `Look at the worst ones:  ${invocation} inspect ${name} --worst`]
+      ? [
+          `Open its dashboard:      ${invocation} open ${name}`,
+          `Look at a trajectory:    ${inspect}`,
+          `Look at the worst ones:  ${invocation} inspect ${name} --worst`,
+        ]
       : []),
   ]);
 }
