@@ -1,10 +1,16 @@
 // The dashboard as `rollscope open` serves it: a daemon of its own, a run that really ran, nothing in between but the socket.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { advisoryKinds } from "../../protocol/advisory.ts";
+import { journalLine } from "../../protocol/journal.ts";
 import { launchChromium } from "../support/chromium.ts";
 import { bundleModule } from "../support/moduleProgram.ts";
+import { temporaryFolder } from "../support/recipeFolder.ts";
 import { runDaemon } from "../support/runningDaemon.ts";
 import { attemptToyRun, newToyRun, toyFolder } from "../support/toyRun.ts";
+import { metricTroubles, troubledJournal } from "../support/troubledRun.ts";
 import { watchPage } from "./pageBench.ts";
 
 let script = "";
@@ -61,6 +67,32 @@ it("shows a run of the daemon, its numbers and the trajectories behind a point",
   await page.getByRole("button", { name: "Charts", exact: true }).click();
   await expect.poll(() => page.getByRole("heading", { name: "Where tokens went" }).count()).toBe(1);
   expect(await page.locator(".banner").allTextContents()).toEqual([]);
+  expect(faults).toEqual([]);
+  await page.close();
+});
+
+it("says all that the daemon noticed about a run's numbers, each with its causes", async () => {
+  const folder = join(await temporaryFolder(), "run");
+  mkdirSync(folder);
+  // Entropy that is no number has not collapsed.
+  const changes = metricTroubles.filter(([kind]) => kind !== "nonFiniteMetric").map(([, change]) => change);
+  const lines = troubledJournal(30, changes).map((event) => `${journalLine(event)}\n`);
+  writeFileSync(join(folder, "journal.jsonl"), lines.join(""));
+  const client = await (await runDaemon(script)).connect();
+  const { runs } = await client.call("runs/look", { folders: [folder] });
+  const { advisories } = runs[0]!;
+  const kinds = new Set(advisories.map(({ kind }) => kind));
+  expect(advisoryKinds.filter((kind) => !kinds.has(kind))).toEqual(["stalledPhase", "nonFiniteMetric"]);
+  const { url } = await client.call("page/open", { state: { page: "dashboard", folders: [folder], view: {} } });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const faults = watchPage(page);
+  await page.goto(url);
+  await page.locator(".advisory").first().waitFor();
+  const shown = (await page.locator(".advisory").allTextContents()).join("\n");
+  for (const { sentence, causes } of advisories) {
+    expect(shown).toContain(sentence);
+    for (const cause of causes) expect(shown).toContain(cause);
+  }
   expect(faults).toEqual([]);
   await page.close();
 });
