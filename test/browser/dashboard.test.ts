@@ -161,6 +161,9 @@ describe("a run", () => {
         .locator("span")
         .evaluate((span) => getComputedStyle(span).color),
     ).toBe("rgb(205, 49, 49)");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByText("Copy", { exact: true }).click();
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("ERR here\n30%\nlast");
   });
 
   it("opens the trajectories of a step with a click on a point, and one of them with another", async () => {
