@@ -46,7 +46,7 @@ export interface ProductWindow {
 }
 
 /** Records are called `t3-17-s0`, held-out ones `h0-1-s0`. */
-const recordTitle = /^[th]\d+-/;
+export const recordTitle = /^[th]\d+-/;
 
 export async function startProduct(options: ProductOptions = {}): Promise<ProductWindow> {
   const { files = {}, payload: withPayload = true, before, ...rest } = options;

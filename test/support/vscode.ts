@@ -1,12 +1,13 @@
 // A real VS Code in an empty home, driven as a person drives it: code-server and Chromium. Every wait is for something
 // that is seen; what a test does not dispose ends with its file (editorHooks.ts).
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Browser, Frame, FrameLocator, Locator, Page } from "playwright-core";
 import { launchChromium } from "./chromium.ts";
+import { listening, quietSettings, settingsPath, writeSettings } from "./codeServer.ts";
 import { TemporaryHome } from "./temporaryHome.ts";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
@@ -36,22 +37,6 @@ export interface VSCodeOptions {
   /** Called with the home before the editor starts: put files there. */
   readonly prepare?: (home: TemporaryHome) => void | Promise<void>;
 }
-
-/** Without what asks the network or stands in the way of a test; a test's own settings come on top. */
-const quietSettings = {
-  "workbench.startupEditor": "none",
-  "workbench.tips.enabled": false,
-  "workbench.enableExperiments": false,
-  "workbench.settings.enableNaturalLanguageSearch": false,
-  "telemetry.telemetryLevel": "off",
-  "update.mode": "none",
-  "extensions.autoCheckUpdates": false,
-  "extensions.autoUpdate": false,
-  "extensions.ignoreRecommendations": true,
-  "npm.fetchOnlinePackageInfo": false,
-  "typescript.disableAutomaticTypeAcquisition": true,
-  "git.openRepositoryInParentFolders": "never",
-};
 
 const open = new Set<VSCode>();
 
@@ -258,7 +243,8 @@ export class VSCode {
   /** An outer frame has only a random name; the title stands on the frame in it. */
   async #shownWebview(title: string | RegExp): Promise<{ readonly outer: Locator; readonly inner: Frame }> {
     const shown = this.page.locator("iframe.webview.ready:visible");
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 40_000;
+    let reloaded = false;
     for (;;) {
       await shown.first().waitFor();
       for (const name of await shown.evaluateAll((frames) => frames.map((frame) => frame.getAttribute("name")))) {
@@ -276,8 +262,24 @@ export class VSCode {
         }
       }
       if (Date.now() > deadline) throw new Error(`no webview with the title ${title} is shown`);
+      if (Date.now() > deadline - 20_000 && !reloaded && (await this.#hasStuckWebview())) {
+        reloaded = true;
+        await this.runCommand("Developer: Reload Webviews");
+      }
       await new Promise((next) => setTimeout(next, 50));
     }
+  }
+
+  /**
+   * This editor serves all webviews from one origin, where each replaces the service worker of the others; now and then one waits for
+   * its own for ever, before anything of the extension is in it. A person has a command for that.
+   */
+  async #hasStuckWebview(): Promise<boolean> {
+    for (const outer of await this.page.locator("iframe.webview.ready:visible").all()) {
+      const inner = outer.contentFrame().locator("iframe#active-frame, iframe#pending-frame");
+      if ((await inner.count()) === 0) return true;
+    }
+    return false;
   }
 
   async useTheme(theme: ThemeName): Promise<void> {
@@ -358,28 +360,4 @@ function serverArguments(options: VSCodeOptions): string[] {
     "--disable-getting-started-override",
     ...(options.trust === "asked" ? [] : ["--disable-workspace-trust"]),
   ];
-}
-
-function settingsPath(home: TemporaryHome): string {
-  return join(home.path, ".local", "share", "code-server", "User", "settings.json");
-}
-
-function writeSettings(home: TemporaryHome, settings: Readonly<Record<string, unknown>>): void {
-  mkdirSync(dirname(settingsPath(home)), { recursive: true });
-  writeFileSync(settingsPath(home), JSON.stringify(settings, null, 2));
-}
-
-function listening(server: ChildProcess): Promise<{ readonly address: string; readonly log: () => string }> {
-  let written = "";
-  return new Promise((resolve, reject) => {
-    const read = (text: string) => {
-      written += text;
-      const address = /listening on (http:\S+)/.exec(written)?.[1];
-      if (address !== undefined) resolve({ address, log: () => written });
-    };
-    server.stdout?.setEncoding("utf8").on("data", read);
-    server.stderr?.setEncoding("utf8").on("data", read);
-    server.on("error", reject);
-    server.on("exit", (code, signal) => reject(new Error(`code-server ended: ${signal ?? code}\n${written}`)));
-  });
 }

@@ -125,6 +125,8 @@ for (const { name, first } of [
     await product.runRecipe(name);
     await product.line(new RegExp(`${name}.*(sampling|training|evaluat)`)).waitFor();
     await product.line(first).waitFor({ timeout: 100_000 });
+    const dashboard = await product.dashboard(name);
+    if (name === "my-recipe") await dashboard.getByRole("slider", { name: "Loss. Step" }).locator("canvas").waitFor();
     await vscode.screenshot(`${name}-run`);
     await vscode.runCommand("Rollscope: Stop Run");
     await vscode.runCommand("Rollscope: Stop Run");

@@ -1,6 +1,6 @@
 // What the page keeps over a reload: written to the editor's own store (or the tab's), and told to the host, which can restore
 // the page after a restart. Only what a person chose is kept; data are read again.
-import { effect, type ReadonlySignal } from "@preact/signals";
+import { effect, type ReadonlySignal, untracked } from "@preact/signals";
 import { type PageState, pageStateSchema } from "../../protocol/pageHost.ts";
 import type { PageClient } from "./rpc.ts";
 import type { Transport } from "./transport.ts";
@@ -18,35 +18,34 @@ function subject(state: PageState): string {
   return JSON.stringify(state.page === "dashboard" ? [state.page, state.folders[0]] : [state.page, state.source]);
 }
 
-/** Keeps every change, a moment after the last one, and at once when the page is hidden. @returns ends it */
+/**
+ * Keeps a change at once, since a page that is covered by another is gone without a word, and what follows within a moment when the
+ * moment is over: a chart that is dragged changes with every frame. @returns ends it
+ */
 export function keepState(client: PageClient, transport: Transport, state: ReadonlySignal<PageState>): () => void {
   let timer: number | undefined;
   let written = "";
-  const write = () => {
-    window.clearTimeout(timer);
-    timer = undefined;
+  const write = (): boolean => {
     const text = JSON.stringify(state.peek());
-    if (text === written) return;
+    if (text === written) return false;
     written = text;
     transport.writeState(state.peek());
     client.call("host/keepState", { state: state.peek() }).catch(() => {
       written = "";
     });
+    return true;
+  };
+  const writeAndRest = () => {
+    timer = write() ? window.setTimeout(writeAndRest, quietMilliseconds) : undefined;
   };
   const stop = effect(() => {
     state.value;
-    window.clearTimeout(timer);
-    timer = window.setTimeout(write, quietMilliseconds);
+    if (timer === undefined) untracked(writeAndRest);
   });
-  const hidden = () => {
-    if (document.visibilityState === "hidden") write();
-  };
-  document.addEventListener("visibilitychange", hidden);
   window.addEventListener("pagehide", write);
   return () => {
     stop();
     window.clearTimeout(timer);
-    document.removeEventListener("visibilitychange", hidden);
     window.removeEventListener("pagehide", write);
   };
 }
