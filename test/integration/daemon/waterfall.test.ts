@@ -153,7 +153,7 @@ export default defineRecipe({
         if (source.completed) expect(ofRun.sampled).toBe(await sampledTokens(source));
         else expect(ofRun.sampled).toBeLessThanOrEqual(await sampledTokens(source));
       }),
-      { numRuns: 10 },
+      { numRuns: 6 },
     );
   });
 
