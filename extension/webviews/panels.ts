@@ -170,7 +170,7 @@ export function createPanels(services: PanelServices): Panels {
         );
     },
     openInspector: (source, title, options = {}) => {
-      const state: PageState = { page: "inspector", source, view: { ...options.view } };
+      const state: PageState = { page: "inspector", source, view: { sampled: true, ...options.view } };
       const preview = [...opened].find(
         ({ state: { page }, panel }) => page === "inspector" && panel.viewType === panelTypes.inspector,
       );

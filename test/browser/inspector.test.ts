@@ -95,6 +95,12 @@ test("hovering over a token shows its stored numbers, and all their digits on re
   expect([...faults]).toEqual([]);
 });
 
+test("a trajectory that is opened from a list begins at what was sampled", async () => {
+  const { page } = await open(mathTrajectory(), { sampled: true });
+  await eventually(() => chosenTurn(page)).toBe("3 · assistant");
+  await page.locator('[data-cell="0"]').waitFor();
+});
+
 test("every function is reached with the keyboard alone", async () => {
   const { page, bench, asked } = await open(mathTrajectory());
   await page.locator(".turn-facts").waitFor();

@@ -58,6 +58,9 @@ export interface InspectorPage {
 const pageTurns = 50;
 const keptTurnPages = 16;
 
+/** Turns that are looked through for the first sampled one. */
+const mostSought = 32;
+
 export function openPage(client: PageClient, transport: Transport): InspectorPage {
   const opening = signal<Opening>({ state: "opening" });
   const source = signal<TrajectorySource>({ kind: "file", path: "-", index: 0 });
@@ -117,6 +120,7 @@ export function openPage(client: PageClient, transport: Transport): InspectorPag
       takeOutline(next);
       opening.value = { state: "open" };
       if (view.peek().turn >= next.turnCount && next.complete) chooseTurn(Math.max(0, next.turnCount - 1));
+      if (view.peek().sampled && next.turnCount > 0) await beginAtSampled(wanted, next.turnCount);
     } catch (error) {
       if (!sameSource(wanted) || (error instanceof PageError && error.code === "CONNECTION_LOST")) return;
       opening.value = { state: "failed", ...problemOf(error) };
@@ -124,6 +128,14 @@ export function openPage(client: PageClient, transport: Transport): InspectorPag
       if (leaving !== null && !sameSource(leaving))
         client.call("trajectory/close", { source: leaving }).catch(() => {});
     }
+  };
+  /** Whoever comes from a step or a list wants the tokens. */
+  const beginAtSampled = async (wanted: TrajectorySource, turnCount: number) => {
+    const found = await sampledFrom(0, Math.min(turnCount, mostSought)).catch(() => null);
+    if (!sameSource(wanted)) return;
+    const untouched = view.peek().turn === 0;
+    change({ sampled: false });
+    if (found !== null && untouched) chooseTurn(found.turn);
   };
   const show = (state: PageState) => {
     if (state.page !== "inspector") return;

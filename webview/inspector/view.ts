@@ -6,6 +6,8 @@ export const modes = ["chat", "raw", "details", "siblings"] as const;
 
 const viewSchema = z.object({
   turn: z.int().min(0).catch(0),
+  /** To begin at the first turn that was sampled, once that is known. */
+  sampled: z.boolean().catch(false),
   /** Cell of the chosen turn's strip: its images, then its tokens. */
   cell: z.int().min(0).catch(0),
   /** Token column that colours the strip; null: the first that there is. */

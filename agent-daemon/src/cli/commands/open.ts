@@ -41,7 +41,7 @@ function stateFor(wanted: string, record: string | null, outputDir: string): Pag
   const folder = findRun(wanted, outputDir).path;
   return record === null
     ? { page: "dashboard", folders: [folder], view: {} }
-    : { page: "inspector", source: { kind: "record", folder, record }, view: {} };
+    : { page: "inspector", source: { kind: "record", folder, record }, view: { sampled: true } };
 }
 
 /** Does nothing where there is no browser: the address is printed too. */

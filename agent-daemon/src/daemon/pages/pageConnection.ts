@@ -68,7 +68,7 @@ export function servePage(socket: WebSocket, opened: PageState, locale: string, 
       }
       case "host/openTrajectory": {
         const { source, beside } = hostMethods[method].params.parse(params);
-        return navigate({ page: "inspector", source, view: {} }, beside);
+        return navigate({ page: "inspector", source, view: { sampled: true } }, beside);
       }
       case "host/openStep": {
         const { folder, step } = hostMethods[method].params.parse(params);
@@ -80,7 +80,7 @@ export function servePage(socket: WebSocket, opened: PageState, locale: string, 
         const { folder, link } = hostMethods[method].params.parse(params);
         if (link.kind === "record")
           return navigate(
-            { page: "inspector", source: { kind: "record", folder, record: link.record }, view: {} },
+            { page: "inspector", source: { kind: "record", folder, record: link.record }, view: { sampled: true } },
             true,
           );
         if (link.kind === "step") return navigate(dashboard(folder, { step: link.step }), false);
