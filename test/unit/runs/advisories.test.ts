@@ -66,6 +66,18 @@ describe("advisories", () => {
     expect(detectAdvisories(later, 0).find((advisory) => advisory.kind === kind)).toMatchObject({ inForce: false });
   });
 
+  it("lead from a gradient of 0 to the groups that make it so, where they do", () => {
+    const causesOf = (equal: number) =>
+      detectAdvisories(
+        run(30, (step, metrics) => {
+          if (step > 27) Object.assign(metrics, { grad_norm: 0, zero_variance_groups: equal });
+        }),
+        0,
+      ).find(({ kind }) => kind === "gradientNorm")!.causes;
+    expect(causesOf(8)[0]).toContain("equal scores");
+    expect(causesOf(2)).toHaveLength(1);
+  });
+
   it("cost little however long a run is, count what they see, and know its first steps", () => {
     const reader = readHistory();
     const trouble = (metrics: Record<string, number>) => Object.assign(metrics, { entropy: 0.003 });

@@ -132,7 +132,10 @@ export const gradientNorm: Rule = ({ steps }) => {
       from: points[0]!.step,
       to: points.at(-1)!.step,
       sentence: `The gradient was exactly 0 for ${points.length} steps: nothing is learned.`,
-      causes: ["Explain Why Loss Is Zero says which numbers make it so."],
+      causes: [
+        ...(median(points.map(equalShare)) === 1 ? ["All groups had equal scores, so every advantage is 0."] : []),
+        "Explain Why Loss Is Zero (`rollscope explain`) says which numbers make it so.",
+      ],
       numbers: { steps: points.length },
       links: [stepLink(points.at(-1)!.step), metric("grad_norm")],
     }),
@@ -140,13 +143,17 @@ export const gradientNorm: Rule = ({ steps }) => {
   return [...jumps, ...zeros];
 };
 
+/** Of a step's groups, those whose scores are all equal. */
+function equalShare(point: StepPoint): number {
+  return at(point, "zero_variance_groups") / at(point, "groups");
+}
+
 export const groupsAllEqual: Rule = ({ steps }) => {
-  const share = (point: StepPoint) => at(point, "zero_variance_groups") / at(point, "groups");
-  return stretches(steps, 3, (point) => share(point) >= 0.75).map((points): Seen => {
+  return stretches(steps, 3, (point) => equalShare(point) >= 0.75).map((points): Seen => {
     const reward = median(values(points, "reward_mean"));
     const high = median(values(points, "reward_max"));
     const low = median(values(points, "reward_min"));
-    const equal = median(points.map(share));
+    const equal = median(points.map(equalShare));
     const causes =
       high === low
         ? [
