@@ -262,7 +262,7 @@ export class VSCode {
         }
       }
       if (Date.now() > deadline) throw new Error(`no webview with the title ${title} is shown`);
-      if (Date.now() > deadline - 20_000 && !reloaded && (await this.#hasStuckWebview())) {
+      if (Date.now() > deadline - 30_000 && !reloaded && (await this.#hasStuckWebview())) {
         reloaded = true;
         await this.runCommand("Developer: Reload Webviews");
       }
