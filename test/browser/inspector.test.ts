@@ -1,17 +1,12 @@
 // The inspector in a real browser: what a person reads, points at and types, over a host that this test plays.
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { PageState } from "../../protocol/pageHost.ts";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { storedNumber } from "../../webview/inspector/tokenText.ts";
 import { launchChromium } from "../support/chromium.ts";
-import { type EditorThemeName, editorThemes, openInTheme, switchTheme } from "./editorThemes.ts";
-import { type PageBench, startPageBench, watchPage } from "./pageBench.ts";
+import { chosenTurn, copied, eventually, numberOf, type OpenArguments, openInspector } from "./inspectorPage.ts";
 import {
   allColumns,
   type BenchTrajectory,
-  handlersOf,
   longTrajectory,
   mathTrajectory,
   numbersOf,
@@ -24,61 +19,11 @@ import {
 let browser: Browser;
 
 beforeAll(async () => {
-  browser = await launchChromium({ flags: ["--js-flags=--expose-gc", "--enable-precise-memory-info"] });
+  browser = await launchChromium();
 });
 afterAll(() => browser.close());
 
-interface Opened {
-  readonly page: Page;
-  readonly bench: PageBench;
-  readonly faults: string[];
-  asked(method: string): unknown[];
-}
-
-async function open(
-  trajectory: BenchTrajectory,
-  view: Record<string, unknown> = {},
-  themeName: EditorThemeName = "dark",
-  viewport = { width: 1280, height: 860 },
-): Promise<Opened> {
-  const state: PageState = { page: "inspector", source: recordSource, view };
-  const bench = await startPageBench("inspector", state, handlersOf(trajectory));
-  const page = await browser.newPage({ viewport });
-  onTestFinished(async () => {
-    await page.close();
-    await bench.close();
-  });
-  const faults = watchPage(page);
-  await openInTheme(page, themeName);
-  // A browser without a window has no clipboard to look into.
-  await page.addInitScript(() => {
-    const written: string[] = [];
-    Object.assign(window, { __copied: written });
-    navigator.clipboard.writeText = async (text) => void written.push(text);
-  });
-  await page.goto(bench.url);
-  return {
-    page,
-    bench,
-    // The toolkit's dropdown carries a style attribute in its template; the policy refuses it, and nothing depends on it.
-    faults: new Proxy(faults, {
-      get: (target, key) =>
-        Reflect.get(
-          target.filter((fault) => !fault.startsWith("Applying inline style")),
-          key,
-        ),
-    }),
-    asked: (method) => bench.asked.filter((request) => request.method === method).map(({ params }) => params),
-  };
-}
-
-/** The machine may be busy with other suites. */
-const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 15_000 });
-
-const copied = (page: Page) => page.evaluate(() => (window as unknown as { __copied: string[] }).__copied);
-
-const chosenTurn = (page: Page) => page.locator(".turn-facts h2").textContent();
-const numberOf = (page: Page, column: string) => page.locator(`[data-column="${column}"]`).textContent();
+const open = (...given: OpenArguments) => openInspector(browser, ...given);
 
 test("hovering over a token shows its stored numbers, and all their digits on request", async () => {
   const { page, faults } = await open(mathTrajectory(), { turn: 2 });
@@ -224,100 +169,6 @@ test("model output is text wherever it stands", async () => {
   expect([...faults]).toEqual([]);
 });
 
-test("a line of 2 MB is cut with notice, read piece by piece, searched, and copied whole", async () => {
-  const line = `${"x".repeat(1_500_000)}needle${"y".repeat(500_000)}`;
-  const made: BenchTrajectory = {
-    outline: outlineOf({ turnCount: 1 }),
-    turn: (turn) =>
-      turnOf({
-        turn,
-        role: "tool",
-        parts: [
-          { kind: "text", text: line.slice(0, 20_000) },
-          { kind: "cut", characters: line.length - 20_000, part: 0 },
-        ],
-      }),
-    text: () => line,
-    token: () => ({ text: "", numbers: {} }),
-  };
-  const { page } = await open(made);
-  await page.locator(".turn-pane .text").waitFor();
-  const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]!.startTime);
-  expect(painted).toBeLessThan(2000);
-  expect(await page.locator('[role="note"]').textContent()).toContain("1–20,000 of 2,000,006");
-  await page.getByRole("button", { name: "Later" }).click();
-  await eventually(() => page.locator('[role="note"]').textContent()).toContain("20,001–40,000");
-  await page.keyboard.press("/");
-  await page.keyboard.type("needle");
-  await page.keyboard.press("Enter");
-  await eventually(() => page.locator(".content mark").textContent()).toBe("needle");
-  expect((await page.locator(".turn-pane .text").textContent())!.length).toBeLessThanOrEqual(20_000);
-  await page.locator(".turn-pane .copy").click();
-  await eventually(async () => (await copied(page)).map((text) => text === line)).toEqual([true]);
-});
-
-test("10,000 turns and 128K tokens take under 500 nodes and 256 MB, and turns that are here are not read again", async () => {
-  const { page, asked, faults } = await open(longTrajectory(10_000, 26, 12_700));
-  await page.locator(".turn-pane .text").waitFor();
-  const session = await page.context().newCDPSession(page);
-  const nodes = () => page.evaluate(() => document.querySelectorAll("*").length);
-  expect(await nodes()).toBeLessThan(500);
-  const list = page.locator(".turn-list");
-  await list.focus();
-  await page.keyboard.press("End");
-  await eventually(() => chosenTurn(page)).toBe("10,000 · assistant");
-  await page.locator('[data-cell="25"]').waitFor();
-  expect(await nodes()).toBeLessThan(500);
-  const before = asked("trajectory/turns").length;
-  await list.press("Home");
-  await eventually(() => chosenTurn(page)).toBe("1 · user");
-  await list.press("End");
-  await eventually(() => chosenTurn(page)).toBe("10,000 · assistant");
-  expect(asked("trajectory/turns")).toHaveLength(before);
-  for (let at = 0; at <= 20; at++) {
-    await list.evaluate((element, share) => {
-      element.scrollTop = share * element.scrollHeight;
-    }, at / 20);
-    await page.waitForFunction(() =>
-      [...document.querySelectorAll(".turn-role")].every((line) => !line.textContent?.endsWith("…")),
-    );
-  }
-  expect(await nodes()).toBeLessThan(500);
-  const ranges = asked("trajectory/turns").map((params) => (params as { from: number }).from);
-  expect(ranges.length).toBeLessThan(60);
-  await session.send("HeapProfiler.collectGarbage");
-  const heap = await page.evaluate(
-    () => (performance as unknown as { memory: { usedJSHeapSize: number } }).memory.usedJSHeapSize,
-  );
-  expect(heap).toBeLessThan(256 * 1024 * 1024);
-  expect([...faults]).toEqual([]);
-});
-
-test("another trajectory shows its first turns within 300 ms, and a turn of 128K tokens scrolls to its end", async () => {
-  const { page, bench } = await open(mathTrajectory());
-  await page.locator(".turn-pane .text").waitFor();
-  const long = longTrajectory(2, 128_000, 600);
-  Object.assign(bench.handlers, handlersOf(long));
-  const state: PageState = { page: "inspector", source: { ...recordSource, record: "record-9" }, view: { turn: 0 } };
-  await page.evaluate(() => {
-    const watched = window as { __shown?: number };
-    new MutationObserver(() => {
-      if (document.querySelector(".turn-list")?.textContent?.includes("Question 1:") === true)
-        watched.__shown ??= Date.now();
-    }).observe(document, { childList: true, subtree: true, characterData: true });
-  });
-  const begun = Date.now();
-  bench.notify("host/show", { state });
-  await page.getByText("Question 1:").first().waitFor();
-  const shown = await page.evaluate(() => (window as { __shown?: number }).__shown!);
-  expect(shown - begun).toBeLessThan(300);
-  await page.keyboard.press("j");
-  await page.locator('[data-cell="0"]').focus();
-  await page.keyboard.press("End");
-  await eventually(() => page.locator('[data-cell="127999"]').getAttribute("aria-label")).toContain("w127999");
-  expect(await page.evaluate(() => document.querySelectorAll("*").length)).toBeLessThan(500);
-});
-
 test("what was chosen comes back after a reload", async () => {
   const { page, bench } = await open(toolTrajectory());
   await page.locator(".turn-facts").waitFor();
@@ -385,41 +236,4 @@ test("a lost connection is told, what is here stays, and the page goes on when i
   await eventually(() => page.locator(".banner").count()).toBe(0);
   await page.keyboard.press("2");
   await eventually(() => page.locator(".turn-pane .text").textContent()).toContain("<|im_start|>");
-});
-
-test.each(Object.keys(editorThemes) as EditorThemeName[])(
-  "in %s nothing serious is wrong for axe-core",
-  async (name) => {
-    const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-    const { page } = await open(toolTrajectory(), { turn: 2, column: "advantage" }, name);
-    await page.locator('[data-cell="0"]').waitFor();
-    await page.locator(".legend").waitFor();
-    for (const mode of ["1", "2", "3", "4"]) {
-      await page.keyboard.press(mode);
-      await page.waitForFunction(() => !document.querySelector("main")?.textContent?.endsWith("…"));
-      await page.evaluate(axe);
-      const serious = await page.evaluate(async () => {
-        const { violations } = await (window as unknown as { axe: typeof import("axe-core") }).axe.run({
-          // Terminal colours are the theme's own, as in its terminal.
-          exclude: [[".text span[style]"]],
-        });
-        return violations
-          .filter(({ impact }) => impact === "serious" || impact === "critical")
-          .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
-      });
-      expect(serious).toEqual([]);
-    }
-  },
-);
-
-test("colours of tokens follow the theme while the page is open", async () => {
-  const { page } = await open(mathTrajectory(), { turn: 2, column: "advantage" }, "highContrast");
-  await page.locator(".legend").waitFor();
-  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const cell = () => page.locator('[data-cell="2"]').evaluate((element) => getComputedStyle(element).backgroundColor);
-  expect(await ground()).toBe("rgb(0, 0, 0)");
-  const dark = await cell();
-  await switchTheme(page, "highContrastLight");
-  await eventually(ground).toBe("rgb(255, 255, 255)");
-  await eventually(cell).not.toBe(dark);
 });
