@@ -1,6 +1,6 @@
 // Known faults around the daemon's processes: locks of processes that are gone, and logs with what programs write to terminals.
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { readLock } from "../../../agent-daemon/src/daemon/server/daemonLock.ts";
 import { crashReportOf, exitReportFile } from "../../../agent-daemon/src/daemon/supervisor/crashReport.ts";
@@ -81,10 +81,9 @@ test("P39: a run's log has its colours and no litter, also a part of it", async 
   const statusOf = async (): Promise<RunSummary | undefined> =>
     (await client.call("runs/watch", {})).runs.find((run) => run.folder === summary.folder);
   await until("the end", async () => (await statusOf())?.status === "completed");
-  const log = await until("the log", async () => {
-    const { text } = await client.call("run/log", { folder: summary.folder, bytes: 100_000 });
-    return text.includes("green") ? text : null;
-  });
+  // Written once the log is whole.
+  await until("the report", () => existsSync(exitReportFile({ path: summary.folder })));
+  const { text: log } = await client.call("run/log", { folder: summary.folder, bytes: 100_000 });
   const wanted = ["ERR", "30%", "kept here", "green"];
   // As the editor's text and as the dashboard's lines show it.
   expect(
