@@ -35,7 +35,7 @@ export const hostMethods = {
   "host/follow": { params: z.object({ folder: z.string(), link: advisoryLinkSchema }), result: z.object({}) },
   "host/copy": { params: z.object({ text: z.string() }), result: z.object({}) },
   "host/saveText": { params: z.object({ name: z.string(), text: z.string() }), result: z.object({}) },
-  /** null: dismissed. */
+  /** null: dismissed. A host without a list to choose from refuses with PAGE_HOST_UNSUPPORTED, and the page shows its own. */
   "host/pickRuns": {
     params: z.object({ chosen: z.array(z.string()) }),
     result: z.object({ folders: z.array(z.string()).nullable() }),
@@ -86,6 +86,7 @@ export const pageMethods = [
   "metrics/series",
   "metrics/rows",
   "runs/watch",
+  "runs/unwatch",
   "trajectories/list",
   "trajectories/ofStep",
   "trajectory/open",

@@ -96,3 +96,28 @@ it("says all that the daemon noticed about a run's numbers, each with its causes
   expect(faults).toEqual([]);
   await page.close();
 });
+
+it("lets a person in a plain browser choose another run of the daemon to draw into the same charts", async () => {
+  const recipe = await toyFolder();
+  const runs = [await newToyRun(recipe), await newToyRun(recipe)];
+  for (const run of runs) await attemptToyRun(run);
+  const folders = runs.map((run) => run.folder.path);
+  const client = await (await runDaemon(script)).connect();
+  await client.call("runs/look", { folders });
+  const { url } = await client.call("page/open", { state: { page: "dashboard", folders: [folders[0]!], view: {} } });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const faults = watchPage(page);
+  await page.goto(url);
+  await page.getByRole("button", { name: "Compare…" }).click();
+  const picker = page.getByRole("dialog");
+  await picker.getByRole("checkbox").first().waitFor();
+  expect(await picker.getByRole("checkbox").count()).toBe(1);
+  await picker.getByRole("checkbox").focus();
+  await page.keyboard.press("Space");
+  await picker.getByRole("button", { name: "Show" }).click();
+  await page.locator(`.chip[title="${folders[1]}"]`).waitFor();
+  expect(await picker.count()).toBe(0);
+  expect(await page.locator(".banner").allTextContents()).toEqual([]);
+  expect(faults).toEqual([]);
+  await page.close();
+});

@@ -1,10 +1,13 @@
 // Name, state and progress of the run, and what can be done with it now.
+import { useState } from "preact/hooks";
 import { Button } from "../shared/controls.tsx";
+import { PageError } from "../shared/rpc.ts";
 import { countText, durationText, numberText, sizeText } from "../shared/text.ts";
 import { theme } from "../shared/theme.ts";
 import type { DashboardPage } from "./page.ts";
 import { runLabels } from "./runLabels.ts";
 import { type RunModel, timeLeft } from "./runModel.ts";
+import { RunPicker } from "./runPicker.tsx";
 import { dashboardWords } from "./words.ts";
 
 interface RunHeaderProps {
@@ -70,6 +73,17 @@ function Actions({ page, model }: RunHeaderProps) {
   const stop = (now: boolean) => () => {
     page.client.call("run/stop", { folder, now }).catch(page.report);
   };
+  const [picking, setPicking] = useState(false);
+  const compare = async () => {
+    try {
+      const chosen = page.runs.peek().map((run) => run.folder);
+      const { folders } = await page.client.call("host/pickRuns", { chosen });
+      if (folders !== null) page.setFolders([folder, ...folders.filter((one) => one !== folder)]);
+    } catch (error) {
+      if (error instanceof PageError && error.code === "PAGE_HOST_UNSUPPORTED") setPicking(true);
+      else page.report(error);
+    }
+  };
   const disabled = page.client.connection.value.state !== "connected";
   const runs = status === "running" || status === "starting";
   const ended = ["completed", "stopped", "failed", "crashed", "lost"].includes(status);
@@ -100,21 +114,10 @@ function Actions({ page, model }: RunHeaderProps) {
           {words.resume}
         </Button>
       )}
-      <Button
-        disabled={disabled}
-        hint={words.overlayHint}
-        onPress={() => {
-          const chosen = page.runs.peek().map((run) => run.folder);
-          page.client
-            .call("host/pickRuns", { chosen })
-            .then(({ folders }) => {
-              if (folders !== null) page.setFolders([folder, ...folders.filter((one) => one !== folder)]);
-            })
-            .catch(page.report);
-        }}
-      >
+      <Button disabled={disabled} hint={words.overlayHint} onPress={() => void compare()}>
         {words.overlay}
       </Button>
+      {picking && <RunPicker page={page} main={folder} close={() => setPicking(false)} />}
     </span>
   );
 }

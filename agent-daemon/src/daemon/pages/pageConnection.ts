@@ -88,7 +88,7 @@ export function servePage(socket: WebSocket, opened: PageState, locale: string, 
         throw unsupported("opens no recipe");
       }
       case "host/pickRuns":
-        return { folders: null };
+        throw unsupported("chooses runs by itself");
       case "host/copy":
       case "host/saveText":
         throw unsupported("copies and saves by itself");
