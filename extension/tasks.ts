@@ -1,11 +1,11 @@
-// Tasks of type `rollscope`: a recipe run in the terminal, with its problems in the Problems view. VS Code itself refuses them in an
+// Tasks of type `rollscope`: a recipe run or checked in the terminal, with its problems in the Problems view. VS Code itself refuses them in an
 // untrusted folder.
 import { basename, isAbsolute, join } from "node:path";
 import * as vscode from "vscode";
 import { taskType } from "./contributions.ts";
 import type { LauncherSource } from "./daemon/launcherSource.ts";
 import type { Recipes } from "./recipes.ts";
-import { type RecipeTask, runArguments } from "./recipeTask.ts";
+import { type RecipeTask, readRecipeTask, taskArguments, taskCommands } from "./recipeTask.ts";
 
 interface RunTask extends vscode.TaskDefinition, RecipeTask {}
 
@@ -20,7 +20,7 @@ export function createTasks(launchers: LauncherSource, recipes: Recipes): Tasks 
     const recipe =
       isAbsolute(definition.recipe) || base === undefined ? definition.recipe : join(base, definition.recipe);
     const { payload, node } = await launchers.find();
-    const args = runArguments(recipe, definition);
+    const args = taskArguments(recipe, definition);
     const [file, given] =
       payload.kind === "command" || node === null ? [payload.file, args] : [node.file, [payload.file, ...args]];
     const execution = new vscode.ProcessExecution(file, given, {
@@ -36,17 +36,19 @@ export function createTasks(launchers: LauncherSource, recipes: Recipes): Tasks 
     provide: async () => {
       const folders = await recipes.folders();
       return await Promise.all(
-        folders.map((folder) => {
+        folders.flatMap((folder) => {
           const scope = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(folder)) ?? vscode.TaskScope.Workspace;
-          return make({ type: taskType, recipe: folder }, scope, `run ${basename(folder)}`);
+          return taskCommands.map((command) =>
+            make({ type: taskType, command, recipe: folder }, scope, `${command} ${basename(folder)}`),
+          );
         }),
       );
     },
     resolve: async (task) => {
-      const definition = task.definition as Partial<RunTask>;
-      if (typeof definition.recipe !== "string") return undefined;
+      const read = readRecipeTask(task.definition);
+      if (read === null) return undefined;
       const scope = task.scope === undefined ? vscode.TaskScope.Workspace : task.scope;
-      return await make(definition as RunTask, scope, task.name);
+      return await make({ ...read, type: taskType }, scope, task.name);
     },
   };
 }

@@ -17,6 +17,8 @@ import type { ConfigProblem, Origin } from "./configProblem.ts";
 export interface Resolved<T> {
   /** null when there is a problem of severity error. */
   readonly config: T | null;
+  /** The same where keys that the schema does not know are the only problems: what it makes of the others. */
+  readonly known: T | null;
   /** Origin of every leaf of the configuration, by dotted path. Lists are leaves. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly problems: readonly ConfigProblem[];
@@ -217,9 +219,26 @@ export function resolveLayers<Schema extends z.ZodType>(
     parsed = schema.safeParse(tree);
   }
   if (!parsed.success) {
-    return { config: null, origins, problems: problemsOf(schema, parsed.error.issues, tree, origins, file) };
+    const problems = problemsOf(schema, parsed.error.issues, tree, origins, file);
+    const known = parseKnown(schema, parsed.error.issues, tree);
+    return { config: null, known, origins: known === null ? origins : leafOrigins(known, origins), problems };
   }
-  return { config: parsed.data, origins: leafOrigins(parsed.data, origins), problems: [] };
+  return { config: parsed.data, known: parsed.data, origins: leafOrigins(parsed.data, origins), problems: [] };
+}
+
+/** A misspelt key shall not hide what else is wrong; after any other problem the rest would only be guessed. */
+function parseKnown<Schema extends z.ZodType>(
+  schema: Schema,
+  issues: readonly Issue[],
+  tree: ConfigMap,
+): z.infer<Schema> | null {
+  const rest = structuredClone(tree);
+  for (const issue of flatten(issues)) {
+    if (issue.code !== "unrecognized_keys") return null;
+    for (const key of issue.keys) removeAt(rest, [...issue.path, key]);
+  }
+  const parsed = schema.safeParse(rest);
+  return parsed.success ? parsed.data : null;
 }
 
 /** YAML takes blanks off plain text and folds its lines; where text is wanted it is taken as typed. Quotes mean YAML. */

@@ -31,7 +31,7 @@ export interface LoadedConfig {
   readonly file: string;
   /** null when a problem of severity error is listed. */
   readonly config: RecipeConfig | null;
-  /** What the schema accepted, also when rules between keys are broken. */
+  /** What the schema accepted, also when rules between keys are broken or keys are unknown. */
   readonly effective: RecipeConfig | null;
   /** Of every leaf, by dotted path. */
   readonly origins: ReadonlyMap<string, Origin>;
@@ -140,8 +140,8 @@ export async function loadConfig(path: string, options: ConfigOptions = {}): Pro
     const other = resolveLayers(recipeSchema, [recipe.layer, profileLayer(recipe.layer, name)], file);
     problems.push(...other.problems.filter((problem) => problem.origin?.layer === "profile"));
   }
-  if (resolved.config !== null) {
-    const found = ruleProblems(resolved.config, resolved.origins, file, layers);
+  if (resolved.known !== null) {
+    const found = ruleProblems(resolved.known, resolved.origins, file, layers);
     problems.push(...excuseOverridden(found, layers, file));
   }
   const failed = problems.some((problem) => problem.severity === "error");
@@ -149,7 +149,7 @@ export async function loadConfig(path: string, options: ConfigOptions = {}): Pro
     folder,
     file,
     config: failed ? null : resolved.config,
-    effective: resolved.config,
+    effective: resolved.known,
     origins: resolved.origins,
     problems,
     profiles,
@@ -183,9 +183,9 @@ function excuseOverridden(
   if (layers.slice(1).every(({ origins }) => origins.size === 0) || !problems.some(isRecipes)) return [...problems];
   const [recipe] = layers as readonly [ConfigLayer];
   const alone = resolveLayers(recipeSchema, [recipe], file);
-  if (alone.config === null) return [...problems];
+  if (alone.known === null) return [...problems];
   const unread = new Set(
-    ruleProblems(alone.config, alone.origins, file, [recipe])
+    ruleProblems(alone.known, alone.origins, file, [recipe])
       .filter(isRecipes)
       .map(({ path }) => path),
   );

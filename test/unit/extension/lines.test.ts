@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { runArguments } from "../../../extension/recipeTask.ts";
+import { readRecipeTask, taskArguments } from "../../../extension/recipeTask.ts";
 import { doctorText } from "../../../extension/reportTexts.ts";
 import { runContext, runLine, shortNumber, statusText } from "../../../extension/runs/describeRun.ts";
 import { inOrder } from "../../../extension/runs/runsModel.ts";
@@ -236,7 +236,7 @@ describe("texts", () => {
 
   it("make the command line of a task", () => {
     const overrides = { "training.steps": "3", "env.url": "a=b" };
-    expect(runArguments("/r", { profile: "small", overrides })).toEqual([
+    expect(taskArguments("/r", { profile: "small", overrides })).toEqual([
       "run",
       "/r",
       "--profile",
@@ -244,6 +244,14 @@ describe("texts", () => {
       "--training.steps=3",
       "--env.url=a=b",
     ]);
+    expect(taskArguments("/r", { command: "check" })).toEqual(["check", "/r"]);
+  });
+
+  it("take a task as tasks.json writes it, and no other", () => {
+    expect(readRecipeTask({ type: "rollscope", recipe: "r" })).toMatchObject({ recipe: "r" });
+    expect(readRecipeTask({ type: "rollscope", recipe: "r", command: "check" })).toMatchObject({ command: "check" });
+    for (const wrong of [{}, { recipe: 3 }, { recipe: "r", command: "delete" }])
+      expect(readRecipeTask(wrong)).toBeNull();
   });
 
   it("write numbers that JSON lacks as the words of the contract", () => {

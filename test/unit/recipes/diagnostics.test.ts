@@ -113,6 +113,22 @@ describe("checking a recipe in an editor", () => {
     expect(mended(flow, inFlow!, "Remove training.schedule.finalFraction")).toContain("schedule: { warmupSteps: 2 }");
   });
 
+  it("shows behind a misspelt key what else is wrong, and the values in force", async () => {
+    const text = `${minimalRecipe}sampling: { groupSize: 2, minGroupSize: 3, groupsize: 4 }\ntraining:\n  schedule: { finalFraction: 0.1 }\n`;
+    const codes = (await diagnose(text)).map(({ code, key }) => `${code} ${key}`);
+    expect(codes.sort()).toEqual([
+      "CONFIG_CONFLICT sampling.minGroupSize",
+      "CONFIG_KEY_UNKNOWN sampling.groupsize",
+      "CONFIG_KEY_UNREAD training.schedule.finalFraction",
+    ]);
+    const { values } = await valuesInForce({ folder: await folderOf(), text });
+    expect(values.find(({ key }) => key === "sampling.groupSize")).toMatchObject({ value: 2 });
+    expect((await diagnose(text.replace("groupSize: 2", "groupSize: two"))).map(({ code }) => code).sort()).toEqual([
+      "CONFIG_KEY_UNKNOWN",
+      "CONFIG_VALUE_INVALID",
+    ]);
+  });
+
   it("names a combination that cannot run at the key that makes it so", async () => {
     const text = `${minimalRecipe}sampling: { groupSize: 2, minGroupSize: 3 }\n`;
     const [found] = await diagnose(text);
