@@ -205,7 +205,9 @@ export class TrajectoriesView {
     const generation = this.#generation;
     if (this.#rows.length < pageSize) {
       await this.#read(generation, null);
-      if (generation === this.#generation) this.#refresh();
+      if (generation !== this.#generation) return;
+      this.#view.message = this.#message();
+      this.#refresh();
       return;
     }
     const limit = this.#rows.every(isSettled) ? 1 : Math.min(mostRead, this.#rows.length + pageSize);

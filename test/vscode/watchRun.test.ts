@@ -104,6 +104,8 @@ test("the trajectories of the group stand side by side, from the token where the
   const parted = inspector.locator(".sibling", { hasText: /parts at token \d/ });
   await expect.poll(() => parted.count()).toBe(4);
   await parted.filter({ hasText: "this one" }).waitFor();
+  // Their texts come after their numbers.
+  await expect.poll(() => parted.filter({ hasText: "…" }).count()).toBe(0);
   await product.vscode.screenshot("siblings");
   await inspector.getByRole("button", { name: "Chat", exact: true }).click();
   await inspector.locator('[data-cell="2"]').waitFor();
