@@ -8,8 +8,8 @@ import { type PageState, pageStateSchema } from "../../protocol/pageHost.ts";
 import type { TrajectorySource } from "../../protocol/trajectoryView.ts";
 import { panelTypes } from "../contributions.ts";
 import type { DaemonConnection } from "../daemon/connection.ts";
+import { followOver } from "./connectionFollowers.ts";
 import { type AnswerHost, createPageRelay, type PageRelay } from "./pageRelay.ts";
-import { createRunFollowers } from "./runFollowers.ts";
 
 export interface PanelServices {
   readonly context: vscode.ExtensionContext;
@@ -59,17 +59,7 @@ export function sourceTitle(source: TrajectorySource): string {
 export function createPanels(services: PanelServices): Panels {
   const { context, connection, log } = services;
   const opened = new Set<Opened>();
-  const followers = createRunFollowers({
-    follow: async (folder, cursor) => void (await connection.request("run/follow", { folder, cursor })),
-    unfollow: async (folder) => {
-      // Nobody is told when the daemon is away: it forgot.
-      if (connection.state.kind === "connected") await connection.request("run/unfollow", { folder });
-    },
-  });
-  connection.on("run/delta", (delta) => followers.onDelta(delta));
-  connection.onState((state) => {
-    if (state.kind !== "connected") followers.onDisconnected();
-  });
+  const followers = followOver(connection);
   const root = vscode.Uri.joinPath(context.extensionUri, "dist", "webview");
 
   // A page that was closed within a moment of its opening kept nothing itself.

@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { storedNumber } from "../../webview/inspector/tokenText.ts";
 import { launchChromium } from "../support/chromium.ts";
-import { chosenTurn, copied, eventually, numberOf, type OpenArguments, openInspector } from "./inspectorPage.ts";
+import { chosenTurn, eventually, numberOf, type OpenArguments, openInspector } from "./inspectorPage.ts";
 import {
   allColumns,
   type BenchTrajectory,
@@ -125,13 +125,13 @@ test("calls and results are paired, images are cells, and branches are tabs", as
 });
 
 test("escape codes of a tool are colours or nothing, and copying gives the original bytes", async () => {
-  const { page } = await open(toolTrajectory(), { turn: 3 });
+  const { page, copied } = await open(toolTrajectory(), { turn: 3 });
   const text = page.locator(".turn-pane .text");
   // Lines of terminal output are elements: only what is laid out has them apart.
   // biome-ignore lint/performance/useDomNodeTextContent: see above
   await eventually(() => text.innerText()).toBe("ERR none\n30%\na bridge with two towers");
   await page.locator(".turn-pane .copy").click();
-  await eventually(() => copied(page)).toEqual([toolTrajectory().text(3, 0)]);
+  await eventually(() => copied()).toEqual([toolTrajectory().text(3, 0)]);
 });
 
 test("model output is text wherever it stands", async () => {
@@ -157,10 +157,10 @@ test("model output is text wherever it stands", async () => {
     token: () => ({ text: hostile, numbers: { logprob: -1 } }),
   };
   made.outline.row.taskName = hostile;
-  const { page, faults } = await open(made);
+  const { page, faults, copied } = await open(made);
   await eventually(() => page.locator(".turn-pane .text").first().textContent()).toBe(hostile);
   await page.locator(".turn-pane .copy").first().click();
-  await eventually(() => copied(page)).toEqual([hostile]);
+  await eventually(() => copied()).toEqual([hostile]);
   for (const mode of ["2", "3", "4", "1"]) await page.keyboard.press(mode);
   await page.keyboard.press("j");
   await eventually(() => chosenTurn(page)).toBe("2 · tool");

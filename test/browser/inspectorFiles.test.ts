@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchChromium } from "../support/chromium.ts";
 import { temporaryFile } from "../support/openedFiles.ts";
 import { dataPath } from "../support/paths.ts";
-import { daemonPages, eventually, type OpenedPage, toyProgram } from "./daemonPages.ts";
+import { daemonPages, eventually, toyProgram } from "./daemonPages.ts";
+import type { WatchedPage } from "./watchedPage.ts";
 
 let script = "";
 let remove = () => {};
@@ -40,7 +41,7 @@ const heading = (page: Page) => page.locator(".turn-facts h2").textContent();
 const short = (text: string) => [...text].slice(0, 80).join("");
 
 /** Text parts of the chosen turn as they are copied, without its reasoning and its calls: terminal output is shown without its codes. */
-async function textOfTurn({ page, copied }: OpenedPage): Promise<string> {
+async function textOfTurn({ page, copied }: WatchedPage): Promise<string> {
   const before = (await copied()).length;
   const buttons = page.locator(".turn-pane > .long-text > .copy");
   const count = await buttons.count();
@@ -56,7 +57,7 @@ test("the facts tell of conversations", () => expect(files.length).toBeGreaterTh
 test("each file's first conversation shows its roles, its calls, its first and its last text", async () => {
   const { inspect } = await daemonPages(script, browser);
   const viewport = { width: 1280, height: 2400 };
-  let opened: OpenedPage | null = null;
+  let opened: WatchedPage | null = null;
   for (const name of files) {
     const [expected] = conversations(facts[name]);
     opened = await inspect(

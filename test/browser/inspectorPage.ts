@@ -2,14 +2,13 @@
 import type { Browser, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import type { PageState } from "../../protocol/pageHost.ts";
-import { type EditorThemeName, openInTheme } from "./editorThemes.ts";
-import { type PageBench, startPageBench, watchPage } from "./pageBench.ts";
+import type { EditorThemeName } from "./editorThemes.ts";
+import { type PageBench, startPageBench } from "./pageBench.ts";
 import { type BenchTrajectory, handlersOf, recordSource } from "./trajectoryBench.ts";
+import { openWatchedPage, type WatchedPage } from "./watchedPage.ts";
 
-export interface OpenedInspector {
-  readonly page: Page;
+export interface OpenedInspector extends WatchedPage {
   readonly bench: PageBench;
-  readonly faults: string[];
   asked(method: string): unknown[];
 }
 
@@ -23,39 +22,22 @@ export async function openInspector(
 ): Promise<OpenedInspector> {
   const state: PageState = { page: "inspector", source: recordSource, view };
   const bench = await startPageBench("inspector", state, handlersOf(trajectory));
-  const page = await browser.newPage({ viewport });
-  onTestFinished(async () => {
-    await page.close();
-    await bench.close();
-  });
-  const faults = watchPage(page);
-  await openInTheme(page, themeName);
-  // A browser without a window has no clipboard to look into.
-  await page.addInitScript(() => {
-    const written: string[] = [];
-    Object.assign(window, { __copied: written });
-    navigator.clipboard.writeText = async (text) => void written.push(text);
-  });
-  await page.goto(bench.url);
+  onTestFinished(() => bench.close());
+  const watched = await openWatchedPage(browser, { theme: themeName, viewport });
+  await watched.page.goto(bench.url);
   return {
-    page,
+    page: watched.page,
     bench,
-    // The toolkit's dropdown carries a style attribute in its template; the policy refuses it, and nothing depends on it.
-    faults: new Proxy(faults, {
-      get: (target, key) =>
-        Reflect.get(
-          target.filter((fault) => !fault.startsWith("Applying inline style")),
-          key,
-        ),
-    }),
+    get faults() {
+      return watched.faults;
+    },
+    copied: watched.copied,
     asked: (method) => bench.asked.filter((request) => request.method === method).map(({ params }) => params),
   };
 }
 
 /** The machine may be busy with other suites. */
 export const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 15_000 });
-
-export const copied = (page: Page) => page.evaluate(() => (window as unknown as { __copied: string[] }).__copied);
 
 export const chosenTurn = (page: Page) => page.locator(".turn-facts h2").textContent();
 export const numberOf = (page: Page, column: string) => page.locator(`[data-column="${column}"]`).textContent();

@@ -8,8 +8,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { launchChromium } from "../support/chromium.ts";
 import { tellFigures } from "../support/figures.ts";
 import { writeLargeTrajectory } from "../support/largeTrajectory.ts";
-import { daemonPages, eventually, type OpenedPage, toyProgram } from "./daemonPages.ts";
+import { daemonPages, eventually, toyProgram } from "./daemonPages.ts";
 import { percentile } from "./mainThread.ts";
+import type { WatchedPage } from "./watchedPage.ts";
 
 const turns = 10_000;
 const bytes = 127e6;
@@ -163,7 +164,7 @@ function writeTokens(): string {
 }
 
 /** First turn, last token, the whole list. */
-async function readThrough({ page, faults }: OpenedPage): Promise<{ nodes: number; heap_mb: number }> {
+async function readThrough({ page, faults }: WatchedPage): Promise<{ nodes: number; heap_mb: number }> {
   await eventually(() => page.locator(".header").textContent()).toContain(`${tokens.toLocaleString("en")} tokens`);
   await page.keyboard.press("g");
   await page.locator("dialog").waitFor();

@@ -1,15 +1,14 @@
 // Debug Recipe in a real debug session: a breakpoint is hit in rollout, in evaluate and in an objective, variables are seen, and the
 // person may stand there for longer than every time limit of the recipe without the run noticing.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { installPayload, productVsix } from "../support/installedProduct.ts";
+import { type ProductWindow, startProduct } from "../support/productWindow.ts";
 import { tinyModelFiles } from "../support/tinyModelFolder.ts";
-import { startVSCode, type VSCode } from "../support/vscode.ts";
+import type { VSCode } from "../support/vscode.ts";
 
-const scratch = realpathSync(mkdtempSync(join(tmpdir(), "rollscope-debug-")));
-const folder = join(scratch, "work");
+let folder = "";
+let product: ProductWindow;
 let vscode: VSCode;
 
 /** Seconds of every limit on recipe code; a stop at a breakpoint lasts longer. */
@@ -65,22 +64,14 @@ beforeAll(async () => {
     "recipe.ts": code,
     "tasks.jsonl": `${tasks.join("\n")}\n`,
   };
-  for (const [name, content] of Object.entries(files)) {
-    const file = join(folder, "sums", name);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content);
-  }
-  vscode = await startVSCode({
-    folder,
-    extensions: [productVsix()],
-    prepare: (home) => void installPayload(home),
+  product = await startProduct({
+    files: Object.fromEntries(Object.entries(files).map(([name, content]) => [`sums/${name}`, content])),
     settings: { "rollscope.runs.open": "nothing", "debug.onTaskErrors": "showErrors" },
   });
+  vscode = product.vscode;
+  folder = product.folder;
 });
-afterAll(async () => {
-  await vscode?.dispose();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => product?.dispose());
 
 const standing = () =>
   vscode.page

@@ -1,16 +1,14 @@
 // recipe.yaml in the real editor, with no extension beside this one: problems with their places, quick fixes, hover, completion,
 // and the same problems from a task in the terminal.
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { installPayload, productVsix } from "../support/installedProduct.ts";
+import { type ProductWindow, startProduct } from "../support/productWindow.ts";
 import { tinyModelFiles } from "../support/tinyModelFolder.ts";
-import { startVSCode, type VSCode } from "../support/vscode.ts";
+import type { VSCode } from "../support/vscode.ts";
 
-const scratch = realpathSync(mkdtempSync(join(tmpdir(), "rollscope-yaml-")));
-const folder = join(scratch, "work");
-const file = join(folder, "sums", "recipe.yaml");
+let file = "";
+let product: ProductWindow;
 let vscode: VSCode;
 
 const whole = `name: sums
@@ -41,22 +39,14 @@ beforeAll(async () => {
     "recipe.ts": code,
     "tasks.jsonl": '{"id":"a","q":"1"}\n',
   };
-  for (const [name, content] of Object.entries(files)) {
-    const path = join(folder, "sums", name);
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, content);
-  }
-  vscode = await startVSCode({
-    folder,
-    extensions: [productVsix()],
-    prepare: (home) => void installPayload(home),
+  product = await startProduct({
+    files: Object.fromEntries(Object.entries(files).map(([name, content]) => [`sums/${name}`, content])),
     settings: { "editor.stickyScroll.enabled": false, "files.autoSave": "off" },
   });
+  vscode = product.vscode;
+  file = join(product.folder, "sums", "recipe.yaml");
 });
-afterAll(async () => {
-  await vscode?.dispose();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => product?.dispose());
 
 const row = (text: string | RegExp) => vscode.page.locator(".markers-panel .monaco-list-row", { hasText: text });
 const written = (text: string) => vscode.page.locator(".monaco-editor .view-line", { hasText: text }).first();

@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createRunsModel } from "../../../extension/runs/runsModel.ts";
+import { followOver } from "../../../extension/webviews/connectionFollowers.ts";
 import { createPageRelay } from "../../../extension/webviews/pageRelay.ts";
-import { createRunFollowers } from "../../../extension/webviews/runFollowers.ts";
 import { decodeBulkFrame } from "../../../protocol/bulkFrame.ts";
 import type { PageMessage } from "../../../protocol/pageHost.ts";
 import { connectEditor, silentLog, temporaryEditorHome } from "../../support/editorConnection.ts";
@@ -109,11 +109,7 @@ describe("a run over the connection", () => {
 
     const posted: PageMessage[] = [];
     let wake = () => {};
-    const followers = createRunFollowers({
-      follow: async (folder, cursor) => void (await connection.request("run/follow", { folder, cursor })),
-      unfollow: async (folder) => void (await connection.request("run/unfollow", { folder })),
-    });
-    connection.on("run/delta", followers.onDelta);
+    const followers = followOver(connection);
     const relay = createPageRelay({
       connection,
       followers,

@@ -8,8 +8,8 @@ import { openFileBlobs } from "../../../agent-daemon/src/store/fileBlobs.ts";
 import { readLedger } from "../../../agent-daemon/src/store/ledger.ts";
 import { allDocuments } from "../../../agent-daemon/src/store/pages.ts";
 import { openSqliteStore } from "../../../agent-daemon/src/store/sqliteStore.ts";
+import { followOver } from "../../../extension/webviews/connectionFollowers.ts";
 import { createPageRelay } from "../../../extension/webviews/pageRelay.ts";
-import { createRunFollowers } from "../../../extension/webviews/runFollowers.ts";
 import type { RunDelta } from "../../../protocol/runView.ts";
 import type { TrajectoryRow } from "../../../protocol/trajectoryView.ts";
 import { chunkBuckets, windowOf } from "../../../webview/dashboard/bucketStore.ts";
@@ -62,16 +62,7 @@ export default defineRecipe({
 function openWindow(editor: EditorConnection, folder: string) {
   const { connection } = editor;
   const deltas: RunDelta[] = [];
-  const followers = createRunFollowers({
-    follow: async (path, cursor) => void (await connection.request("run/follow", { folder: path, cursor })),
-    unfollow: async (path) => void (await connection.request("run/unfollow", { folder: path })),
-  });
-  const offs = [
-    connection.on("run/delta", (delta) => followers.onDelta(delta)),
-    connection.onState(({ kind }) => {
-      if (kind === "waiting" || kind === "failed") followers.onDisconnected();
-    }),
-  ];
+  const followers = followOver(connection);
   const relay = createPageRelay({
     connection,
     followers,
@@ -112,7 +103,6 @@ function openWindow(editor: EditorConnection, folder: string) {
       return run.buckets.read(name, window);
     },
     close() {
-      for (const off of offs) off();
       run.dispose();
       relay.dispose();
       client.dispose();
