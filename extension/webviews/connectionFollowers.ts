@@ -13,7 +13,8 @@ export function followOver(connection: DaemonConnection): RunFollowers {
   });
   connection.on("run/delta", (delta) => followers.onDelta(delta));
   connection.onState(({ kind }) => {
-    if (kind !== "connected") followers.onDisconnected();
+    // Not while it connects: the first follow may be what it connects for.
+    if (kind !== "connected" && kind !== "connecting") followers.onDisconnected();
   });
   return followers;
 }
