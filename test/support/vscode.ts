@@ -243,8 +243,8 @@ export class VSCode {
   /** An outer frame has only a random name; the title stands on the frame in it. */
   async #shownWebview(title: string | RegExp): Promise<{ readonly outer: Locator; readonly inner: Frame }> {
     const shown = this.page.locator("iframe.webview.ready:visible");
-    const deadline = Date.now() + 40_000;
-    let reloaded = false;
+    const deadline = Date.now() + 90_000;
+    let patience = Date.now() + 8_000;
     for (;;) {
       await shown.first().waitFor();
       for (const name of await shown.evaluateAll((frames) => frames.map((frame) => frame.getAttribute("name")))) {
@@ -262,9 +262,9 @@ export class VSCode {
         }
       }
       if (Date.now() > deadline) throw new Error(`no webview with the title ${title} is shown`);
-      if (Date.now() > deadline - 30_000 && !reloaded && (await this.#hasStuckWebview())) {
-        reloaded = true;
+      if (Date.now() > patience && (await this.#hasStuckWebview())) {
         await this.runCommand("Developer: Reload Webviews");
+        patience = Date.now() + 8_000;
       }
       await new Promise((next) => setTimeout(next, 50));
     }
@@ -272,7 +272,8 @@ export class VSCode {
 
   /**
    * This editor serves all webviews from one origin, where each replaces the service worker of the others; now and then one waits for
-   * its own for ever, before anything of the extension is in it. A person has a command for that.
+   * its own for ever, before anything of the extension is in it. A person has a command for that. It loads all of them at once, so that
+   * on a busy machine the same can happen again.
    */
   async #hasStuckWebview(): Promise<boolean> {
     for (const outer of await this.page.locator("iframe.webview.ready:visible").all()) {
